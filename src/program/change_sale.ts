@@ -4,7 +4,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
-import { id, metadata, text } from '../core/values/fields.ts';
+import { externalId, id, metadata } from '../core/values/fields.ts';
 import { minorNotNegative } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
 import {
@@ -54,7 +54,7 @@ export const saleChangeOperations: Operation[] = [
       .strictObject({
         ...amounts,
         partner_id: id('part').describe('The partner to credit instead.'),
-        product_id: text.min(1).max(255).nullable(),
+        product_id: externalId.nullable(),
         metadata,
       })
       .partial(),

@@ -4,7 +4,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
-import { text } from '../core/values/fields.ts';
+import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { earnedBy } from './commissions/earn.ts';
@@ -64,7 +64,10 @@ export const saleOperations: Operation[] = [
     within: programs,
     by: ['status', 'currency', 'referral_id'],
     filters: {
-      external_charge_id: { schema: text.optional(), where: (value: string) => sql`t.external_charge_id = ${value}` },
+      external_charge_id: {
+        schema: knownExternalId.optional(),
+        where: (value: string) => sql`t.external_charge_id = ${value}`,
+      },
       ...saleReportFilters,
     },
   }),
@@ -81,6 +84,11 @@ export const saleOperations: Operation[] = [
       'customer.email': identityDetails.email,
       'customer.name': identityDetails.name,
       metadata: details.metadata,
+      external_subscription_id: {
+        schema: externalId,
+        mend: () => undefined,
+        fault: 'is no id of at most 255 characters',
+      },
     },
     reply: SaleOutcome,
     status: 201,

@@ -61,6 +61,8 @@ const email_cases: Case[] = [
   ['ada@localhost', 'ada@localhost'],
   [' ada@example.com ', 'ada@example.com'],
   ['ada@müller.example', 'ada@xn--mller-kva.example'],
+  ['Ada <ada@example.com>', 'ada@example.com'],
+  ['mailto: ada @example.com?subject=Hi', 'ada@example.com'],
   ['', null],
   [null, null],
   ...[
@@ -183,6 +185,82 @@ t.test('a refund is recorded whatever its reason', async (t) => {
     const answer = await merchant.request('POST', `/v1/sales/${sale.id}/refund`, { amount_minor: 100, reason });
     const [refund] = await shop.list('refunds', `sale_id=${sale.id}`);
     return [answer, refund?.reason];
+  });
+});
+
+t.test('nothing in an optional field is as if it were left out', async (t) => {
+  const bodies: [string, Json][] = [
+    [
+      '/v1/sales',
+      {
+        ...{ program_id, amount_minor: 9900, currency: 'USD', partner_id: partner.id, customer: { identifier: null } },
+        ...{ customer_id: null, external_customer_id: null, click_id: '', coupon_external_id: '', tax_minor: null },
+        ...{ external_subscription_id: null, product_id: '  ', occurred_at: null, discount_minor: '' },
+      },
+    ],
+    ['/v1/customers', { program_id, partner_id: partner.id, click_id: null, identifier: '', status: null }],
+    ['/v1/coupons', { program_id, code: fresh('CODE'), partner_id: null, group_id: '', external_id: '' }],
+    [
+      '/v1/links',
+      { program_id, partner_id: partner.id, destination_url: page, value: fresh('v'), param: null, label: null },
+    ],
+    ['/v1/tags', { program_id, name: fresh('tag'), color: '' }],
+  ];
+  for (const [path, body] of bodies) {
+    const sent = path === '/v1/sales' ? { ...body, external_charge_id: fresh('charge') } : body;
+    const { status, text, body: reply } = await merchant.request('POST', path, sent);
+    t.equal(status, 201, `${path}: ${text}`);
+    t.notOk(reply.warnings, path);
+  }
+  const sale = await shop.sale({ partner_id: partner.id });
+  const refund = { external_refund_id: null, refunded_at: '', reason: null };
+  const refused = await merchant.request('POST', `/v1/sales/${sale.id}/refund`, { ...refund, amount_minor: null });
+  t.match(refused, { status: 400, body: { error: { param: 'amount_minor' } } }, 'which would be all of the sale');
+  await merchant.post(`/v1/sales/${sale.id}/refund`, { ...refund, amount_minor: 100 });
+  const required = await merchant.request('POST', '/v1/tags', { program_id, name: '' });
+  t.match(required, { status: 400, body: { error: { param: 'name' } } });
+  const [link] = await shop.list('links');
+  t.match(await merchant.request('PATCH', `/v1/links/${link?.id}`, { destination_url: null }), { status: 400 });
+});
+
+t.test('an id of a processor is the same however it is padded, and one that is a detail is left out', async (t) => {
+  const ids = (id: string) => [` ${id}`, `${id}\n`, `${id}\t`, `${id}\u200b`, `\ufeff${id}\u00a0`];
+  const charge = fresh('ch');
+  const body = { program_id, amount_minor: 9900, currency: 'USD', partner_id: partner.id };
+  const customer = fresh('cus');
+  const first = await merchant.post('/v1/sales', {
+    ...body,
+    external_charge_id: `${charge} `,
+    external_customer_id: customer,
+  });
+  t.equal(first.external_charge_id, charge);
+  for (const external_charge_id of ids(charge))
+    t.match(await merchant.request('POST', '/v1/sales', { ...body, external_charge_id }), { status: 409 });
+  const found = await shop.list('sales', `external_charge_id=${encodeURIComponent(`${charge} `)}`);
+  t.same(
+    found.map(({ id }) => id),
+    [first.id],
+  );
+  for (const external_customer_id of ids(customer)) {
+    const again = { ...body, external_charge_id: fresh('ch'), external_customer_id };
+    t.equal((await merchant.post('/v1/sales', again)).customer_id, first.customer_id);
+  }
+  const refund = fresh('re');
+  await merchant.post(`/v1/sales/${first.id}/refund`, { amount_minor: 1, external_refund_id: refund });
+  for (const external_refund_id of ids(refund))
+    t.match(await merchant.request('POST', `/v1/sales/${first.id}/refund`, { amount_minor: 1, external_refund_id }), {
+      status: 409,
+    });
+  const promotion = fresh('promo');
+  await merchant.post('/v1/coupons', { program_id, code: fresh('C'), external_id: promotion });
+  for (const external_id of ids(promotion))
+    t.match(await merchant.request('POST', '/v1/coupons', { program_id, code: fresh('C'), external_id }), {
+      status: 409,
+    });
+  const long = { ...body, external_charge_id: fresh('ch'), external_subscription_id: 'x'.repeat(300) };
+  t.match(await merchant.post('/v1/sales', long), {
+    external_subscription_id: null,
+    warnings: [{ code: 'detail_left_out', param: 'external_subscription_id' }],
   });
 });
 

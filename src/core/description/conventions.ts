@@ -30,7 +30,7 @@ Times are in ISO 8601; responses use UTC. Ids are strings whose prefix names the
 
 Free-form objects, such as \`metadata\`, are returned as you sent them. Integers beyond ±${Number.MAX_SAFE_INTEGER.toLocaleString('en')} (2^53 − 1) are not exact in JSON and are refused: send them as strings. A sum in a report or in \`stats\` that would be beyond them is shown as that bound.
 
-Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send.
+Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send. In all other requests, null or a blank text in an optional field that cannot hold it counts as left out.
 
 Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`, besides \`Cache-Control: no-store\` and \`X-Content-Type-Options: nosniff\`; where the service is reached by https, also \`Strict-Transport-Security\`. Include the request id when you ask for help.${delivery.names_requests ? ' Events that a request causes carry the same id.' : ''}
 

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
 import { addressOf, no_proxies, type TrustedProxies, warnOfUnknownProxies } from '../net/client_address.ts';
 import { ReadingTurns } from '../postgres/turns.ts';
+import { withoutAbsent } from '../values/absent.ts';
 import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { AddressRate } from './address_rate.ts';
@@ -127,10 +128,14 @@ const isOperation = ({ routeOptions: { schema } }: FastifyRequest): boolean =>
   (schema as { operationId?: string } | undefined)?.operationId !== undefined;
 
 function validateByZod(app: FastifyInstance): void {
-  app.setValidatorCompiler<z.ZodType>(({ schema }) => (input) => {
-    // Fastify passes null for a missing body.
-    const { error, data } = schema.safeParse(input ?? undefined);
-    return error ? { error } : { value: data };
+  app.setValidatorCompiler<z.ZodType>(({ schema, method, httpPart }) => {
+    // To an update, null says that a field is to be emptied.
+    const creates = httpPart === 'body' && method !== 'PATCH';
+    return (input) => {
+      // Fastify passes null for a missing body.
+      const { error, data } = schema.safeParse((creates ? withoutAbsent(schema, input) : input) ?? undefined);
+      return error ? { error } : { value: data };
+    };
   });
   // Rows leave Postgres in wire shape, so there is nothing left to serialize by schema: the schemas describe.
   app.setSerializerCompiler(() => JSON.stringify);

@@ -5,7 +5,7 @@ import { changesOf } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { type AnyResource, resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
+import { externalId, id, objectName, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
@@ -113,7 +113,7 @@ const fields = {
   group_ids: ids,
   tag_ids: ids,
   link_ids: ids,
-  product_ids: ids,
+  product_ids: z.array(externalId).max(1000),
   duration_months: z.int().min(1).max(1200).nullable(),
   max_payments: z.int().min(1).max(1_000_000).nullable(),
   min_sale_minor: minorNotNegative.nullable(),

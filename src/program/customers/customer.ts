@@ -5,7 +5,17 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { type Details, details, textDetail } from '../../core/values/detail.ts';
-import { customerEmail, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
+import {
+  customerEmail,
+  externalId,
+  id,
+  knownExternalId,
+  metadata,
+  objectName,
+  storedMetadata,
+  text,
+  timestamp,
+} from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
@@ -90,10 +100,8 @@ export const identity = {
       "The customer's email address, kept as you send it. If it is the partner's own, the sign-up is a self-referral.",
     ),
   name: text.max(200).optional().describe("The customer's name."),
-  identifier: text.min(1).max(255).optional().describe('Your own id of the customer.'),
-  external_customer_id: text
-    .min(1)
-    .max(255)
+  identifier: externalId.optional().describe('Your own id of the customer.'),
+  external_customer_id: externalId
     .optional()
     .describe("The processor's customer id. Unique in the program; incoming charges are matched by it."),
 };
@@ -109,7 +117,7 @@ export const customerOperations: Operation[] = [
     filters: {
       email: { schema: customerEmail.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
       external_customer_id: {
-        schema: text.optional(),
+        schema: knownExternalId.optional(),
         where: (value: string) => sql`t.external_customer_id = ${value}`,
       },
     },
@@ -126,7 +134,7 @@ export const customerOperations: Operation[] = [
       .strictObject({
         email: customerEmail.nullable(),
         name: text.max(200).nullable(),
-        identifier: text.min(1).max(255).nullable(),
+        identifier: externalId.nullable(),
         status: writable_status,
         partner_id: id('part'),
         metadata,

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { id, metadata, pastTimestamp, text } from '../../core/values/fields.ts';
+import { externalId, id, metadata, pastTimestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency, minorNotNegative } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
@@ -18,18 +18,13 @@ export const NewSale = z
     program_id,
     amount_minor: minorNotNegative,
     currency,
-    external_charge_id: text
-      .min(1)
-      .max(255)
-      .describe(
-        "The processor's id of the charge. Unique in the program: a repeated id answers 409 with the recorded sale under `existing`.",
-      ),
+    external_charge_id: externalId.describe(
+      "The processor's id of the charge. Unique in the program: a repeated id answers 409 with the recorded sale under `existing`.",
+    ),
     customer_id: id('cus')
       .optional()
       .describe('The customer who paid. With an `external_customer_id` too, both must name the same customer.'),
-    external_customer_id: text
-      .min(1)
-      .max(255)
+    external_customer_id: externalId
       .optional()
       .describe(
         "The processor's id of the customer who paid. If no customer has it, the customer is recorded with the sale, provided that a partner is credited.",
@@ -39,9 +34,7 @@ export const NewSale = z
       .describe(
         'The click that brought the customer. A customer who is not known is recorded with the sale; one who is known stays with their partner, whoever the click belongs to. If the click earns no credit, for example because it expired or came from a robot, the sale is recorded with the warning `no_partner_attributed`.',
       ),
-    coupon_external_id: text
-      .min(1)
-      .max(255)
+    coupon_external_id: externalId
       .optional()
       .describe("The `external_id` of the coupon that was used. Applies to a customer's first sale only."),
     partner_id: id('part')
@@ -61,8 +54,8 @@ export const NewSale = z
     shipping_minor: minorNotNegative.default(0),
     fee_minor: minorNotNegative.default(0),
     discount_minor: minorNotNegative.default(0).describe('A discount that `amount_minor` still includes.'),
-    external_subscription_id: text.min(1).max(255).optional(),
-    product_id: text.min(1).max(255).optional(),
+    external_subscription_id: externalId.optional(),
+    product_id: externalId.optional(),
     occurred_at: pastTimestamp
       .optional()
       .describe(

@@ -3,7 +3,16 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, pastTimestamp, text, timestamp } from '../../core/values/fields.ts';
+import { never_absent } from '../../core/values/absent.ts';
+import {
+  externalId,
+  id,
+  knownExternalId,
+  objectName,
+  pastTimestamp,
+  text,
+  timestamp,
+} from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -45,7 +54,13 @@ type Refund = z.infer<typeof refunds.record>;
 export const refundReadOperations: Operation[] = readOperations({
   resource: refunds,
   within: programs,
-  by: ['sale_id', 'external_refund_id'],
+  by: ['sale_id'],
+  filters: {
+    external_refund_id: {
+      schema: knownExternalId.optional(),
+      where: (value: string) => sql`t.external_refund_id = ${value}`,
+    },
+  },
 });
 
 /** A refund as callers send it. */
@@ -54,10 +69,9 @@ export const NewRefund = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe("The amount to refund, in minor units of the sale's currency. The default is the amount that is left."),
-  external_refund_id: text
-    .min(1)
-    .max(255)
+    .describe("The amount to refund, in minor units of the sale's currency. The default is the amount that is left.")
+    .register(never_absent),
+  external_refund_id: externalId
     .optional()
     .describe("The processor's id of the refund. Unique in the program: a repeated id answers 409."),
   reason: text.max(1000).optional().describe('The reason, for your records.'),

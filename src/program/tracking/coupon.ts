@@ -5,7 +5,7 @@ import { changesOf } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { externalId, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { typedCode } from '../../core/values/typed_code.ts';
@@ -51,8 +51,6 @@ export const coupons = resource({
 
 export type Coupon = z.infer<typeof coupons.record>;
 
-const external_id = text.min(1).max(255);
-
 export const couponOperations: Operation[] = [
   ...readOperations({ resource: coupons, within: programs, by: ['partner_id', 'group_id'] }),
   operation({
@@ -66,7 +64,7 @@ export const couponOperations: Operation[] = [
       code: typedCode,
       partner_id: id('part').optional(),
       group_id: id('grp').optional(),
-      external_id: external_id.optional(),
+      external_id: externalId.optional(),
     }),
     reply: coupons.schema,
     status: 201,
@@ -89,7 +87,7 @@ export const couponOperations: Operation[] = [
     summary: "Updates a coupon's partner or external id.",
     doc: 'Adding a partner emits `affiliate_coupon.created`; removing the partner emits `affiliate_coupon.deleted`.',
     params: idParams,
-    body: z.strictObject({ external_id: external_id.nullable(), partner_id: id('part').nullable() }).partial(),
+    body: z.strictObject({ external_id: externalId.nullable(), partner_id: id('part').nullable() }).partial(),
     reply: coupons.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
