@@ -2,7 +2,7 @@
 import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
-import { withoutEmails } from '../../src/core/values/without_emails.ts';
+import { withoutEmails } from '../../src/core/values/texts/without_emails.ts';
 import { type NewLogin, revokeLogin } from '../../src/data/login.ts';
 import { command } from '../command_process.ts';
 import { eventually, startRail, startReceiver } from '../harness.ts';

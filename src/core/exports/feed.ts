@@ -2,7 +2,7 @@ import type { RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { type AnyResource, readScope } from '../resource/resource.ts';
 import { hasScope } from '../resource/scope.ts';
-import { withoutEmailsIn } from '../values/without_emails.ts';
+import { withoutEmailsIn } from '../values/texts/without_emails.ts';
 import { changesOf } from './changes.ts';
 
 /** What a product exports. */

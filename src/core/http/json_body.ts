@@ -9,7 +9,7 @@ import { unstorableText } from '../postgres/errors.ts';
 import type { Upload } from '../resource/operation.ts';
 import { type Details, type DetailWarning, mendDetails } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
-import { pathOfUnstorable } from '../values/stored_text.ts';
+import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { lowerFirst } from '../values/validation.ts';
 import { checkJsonText } from './json_text.ts';
 

@@ -17,7 +17,7 @@ import { api_version } from '../values/api.ts';
 import { databaseTime } from '../values/clock.ts';
 import type { DetailWarning } from '../values/detail.ts';
 import { Problem, problemThatCommits } from '../values/problem.ts';
-import { pathOfUnstorable } from '../values/stored_text.ts';
+import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';

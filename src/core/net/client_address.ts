@@ -1,7 +1,7 @@
 /** Whom a request comes from, where proxies stand before the service. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { bareAddress } from '../values/bare_address.ts';
+import { bareAddress } from '../values/texts/bare_address.ts';
 
 /** Whether a proxy is believed about whom it asks for: by its address, and by how many stand between it and the service. */
 export type TrustedProxies = (address: string, hop: number) => boolean;

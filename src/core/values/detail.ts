@@ -3,10 +3,10 @@
  * for one: what cannot be used is shortened, mended or left out, and the reply says so under `warnings`.
  */
 import { z } from 'zod';
-import { addressIn } from './address_in.ts';
-import { bareAddress } from './bare_address.ts';
 import { customerEmail, metadata, visitorAddress, visitorCountry } from './fields.ts';
-import { pathOfUnstorable, storable, storableValue } from './stored_text.ts';
+import { addressIn } from './texts/address_in.ts';
+import { bareAddress } from './texts/bare_address.ts';
+import { pathOfUnstorable, storable, storableValue } from './texts/stored_text.ts';
 
 export interface Detail {
   /** What is taken as it is. It takes null where the field is always there. */

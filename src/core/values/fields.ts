@@ -2,8 +2,8 @@ import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { databaseTime } from './clock.ts';
-import { mixesScripts } from './look_alike.ts';
 import { Problem } from './problem.ts';
+import { mixesScripts } from './texts/look_alike.ts';
 
 /** The kinds of field that records share. */
 export const id = (prefix: string) => z.string().meta({ description: `\`${prefix}_…\``, examples: [sampleId(prefix)] });

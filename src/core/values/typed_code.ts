@@ -1,5 +1,5 @@
 import { oneLine } from './fields.ts';
-import { asSeen, mistakable } from './look_alike.ts';
+import { asSeen, mistakable } from './texts/look_alike.ts';
 
 /** What people type or tell apart by sight: no two that are accepted look the same. Those of before are kept as they are. */
 export const unmistakable = (least: number, most: number) =>

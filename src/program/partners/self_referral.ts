@@ -1,5 +1,5 @@
-import { addressIn } from '../../core/values/address_in.ts';
 import { withAsciiDomain } from '../../core/values/fields.ts';
+import { addressIn } from '../../core/values/texts/address_in.ts';
 
 /** Decides whether a customer is the partner who referred them: see the room's README. */
 

@@ -1,4 +1,4 @@
-import { withoutEmails } from '../../core/values/without_emails.ts';
+import { withoutEmails } from '../../core/values/texts/without_emails.ts';
 
 /**
  * The name in lowercase letters without diacritics, digits and single hyphens. Of an email address in it, which who sees no personal data is

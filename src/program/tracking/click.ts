@@ -15,8 +15,8 @@ import {
   visitorCountry,
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { asSeen } from '../../core/values/look_alike.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { asSeen } from '../../core/values/texts/look_alike.ts';
 import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';

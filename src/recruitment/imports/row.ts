@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { email, text } from '../../core/values/fields.ts';
-import { pathOfUnstorable } from '../../core/values/stored_text.ts';
+import { pathOfUnstorable } from '../../core/values/texts/stored_text.ts';
 import { reasonOf } from '../../core/values/validation.ts';
 import type { Intended } from '../contact/add_to_new.ts';
 import { channel } from '../events/fields.ts';

@@ -1,5 +1,5 @@
 /** What the answer to a login says of the login: pure values. */
-import { storable } from '../../core/values/stored_text.ts';
+import { storable } from '../../core/values/texts/stored_text.ts';
 
 /** RFC 5530, and what Gmail and Exchange add to it: the login is refused, whatever else is said. */
 const refusals = [

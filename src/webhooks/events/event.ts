@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { z } from 'zod';
 import type { EmittedEvent, EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
-import { withoutEmails } from '../../core/values/without_emails.ts';
+import { withoutEmails } from '../../core/values/texts/without_emails.ts';
 import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
 import { replacedFields } from './personal_data.ts';

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { EmittedEvent, Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { timeOfId } from '../../core/values/id.ts';
-import { withoutEmailsIn } from '../../core/values/without_emails.ts';
+import { withoutEmailsIn } from '../../core/values/texts/without_emails.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { EventPolicy } from './policy.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { addressOf, no_proxies, trustedProxies } from '../../../src/core/net/client_address.ts';
-import { bareAddress } from '../../../src/core/values/bare_address.ts';
+import { bareAddress } from '../../../src/core/values/texts/bare_address.ts';
 
 t.test('finds the address in what proxies write', async (t) => {
   const cases: [string, string | undefined][] = [

@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { newId } from '../../../core/values/id.ts';
-import { storable } from '../../../core/values/stored_text.ts';
+import { storable } from '../../../core/values/texts/stored_text.ts';
 import { contradicts, profileUrl, registrableDomain } from '../../pages/key.ts';
 import { createProspects, withoutErased } from '../../prospects/create.ts';
 import { type Run, updateRun } from '../../runs/run.ts';

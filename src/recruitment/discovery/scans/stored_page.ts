@@ -1,7 +1,7 @@
 /** The pages that were fetched for an organization, which the provider `index` searches. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
-import { storable } from '../../../core/values/stored_text.ts';
+import { storable } from '../../../core/values/texts/stored_text.ts';
 import { registrableDomain } from '../../pages/key.ts';
 import type { Page } from '../../pages/page.ts';
 

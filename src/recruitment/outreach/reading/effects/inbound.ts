@@ -4,7 +4,7 @@ import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { newId } from '../../../../core/values/id.ts';
-import { storable } from '../../../../core/values/stored_text.ts';
+import { storable } from '../../../../core/values/texts/stored_text.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { type AutoReplyKind, messages, type Purpose, type ReplyKind } from '../../../sequences/message.ts';

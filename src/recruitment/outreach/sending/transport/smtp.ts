@@ -1,7 +1,7 @@
 /** One email over an open connection, with a moment before its final dot. */
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { storable } from '../../../../core/values/stored_text.ts';
+import { storable } from '../../../../core/values/texts/stored_text.ts';
 import { idGivenBy } from '../../composing/threads.ts';
 import { type Answer, isAboutLogin } from './answer.ts';
 
