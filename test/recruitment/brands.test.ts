@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
-import { type Caller, sql, startRail, startReceiver } from '../harness.ts';
+import { type Caller, eventually, sql, startRail, startReceiver } from '../harness.ts';
 import { all_but_scans } from './event_types.ts';
 
 const rail = await startRail();
@@ -181,4 +181,25 @@ t.test('removes a member, whose prospects nobody owns any more, and adds them ag
   t.match(again, { id: member.id, status: 'invited', role: 'admin', name: 'Grace' });
   const { data } = await caller.get(`${v1}/team?role=owner`);
   t.equal((await caller.request('DELETE', `${v1}/team/${data[0].id}`)).status, 409);
+});
+
+t.test('removes a member of many prospects, whom a job takes from them', async (t) => {
+  const caller = await rail.organization();
+  const { id: brand_id } = await caller.post(`${v1}/brands`, brand);
+  const member = await caller.post(`${v1}/team`, { email: 'grace@example.com', name: 'Grace' });
+  const many = 1_200;
+  await rail.query(sql`
+    insert into recruitment.prospect (organization_id, id, brand_id, channel, key, name, source, email_status, assignee_member_id)
+    select ${caller.organization_id}, 'fdi_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), ${brand_id}, 'youtube',
+      'channel' || n, 'Blog ' || n, 'manual', 'none', ${member.id}
+    from generate_series(1, ${many}) as n`);
+  t.match(await caller.delete(`${v1}/team/${member.id}`), { deleted: true });
+  const counts = () =>
+    rail.query(sql`
+      select
+        (select count(*)::integer from recruitment.prospect where assignee_member_id = ${member.id}) as assigned,
+        (select count(*)::integer from webhooks.event where organization_id = ${caller.organization_id} and type = 'affiliate.assigned') as told,
+        (select count(*)::integer from recruitment.activity where organization_id = ${caller.organization_id} and kind = 'assigned') as noted`);
+  await eventually(async () => (await counts())[0]?.assigned === 0, 'the job to end', 120_000);
+  t.same(await counts(), [{ assigned: 0, told: many, noted: many }]);
 });

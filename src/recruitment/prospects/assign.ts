@@ -27,19 +27,24 @@ export async function requireMember(tx: Tx, member_id: string | null): Promise<v
   if (status === 'removed') throw notFound('team member', member_id, 'member_id');
 }
 
-/** Takes all prospects from a member, whose row the caller has locked: "affiliate.assigned, assignee null, by null". */
-export async function unassignAll(tx: Tx, member_id: string): Promise<void> {
+/**
+ * Takes prospects from a member who was removed, at most `most`: "affiliate.assigned, assignee null, by null". None from one who was added again.
+ * @returns how many; `most` where there may be more
+ */
+export async function unassign(tx: Tx, member_id: string, most: number): Promise<number> {
+  const { status } = await teamMembers.get(tx, member_id, { lock: 'share' });
+  if (status !== 'removed') return 0;
   const unassigned = await tx.all<Pick<Prospect, 'id' | 'brand_id'>>(sql`
     with owned as (
       select t.id from recruitment.prospect t
       where ${tenant(tx)} and t.assignee_member_id = ${member_id}
       order by t.id
+      limit ${most}
       for no key update
     ),
     changed as (
       update recruitment.prospect t set assignee_member_id = null, updated_at = ${tx.now}::timestamptz
-      from owned o
-      where ${tenant(tx)} and t.id = o.id
+      where ${tenant(tx)} and t.id = any(array(select o.id from owned o))
       returning t.id, t.brand_id
     )
     select c.id, c.brand_id from changed c order by c.id`);
@@ -49,6 +54,7 @@ export async function unassignAll(tx: Tx, member_id: string): Promise<void> {
     null,
     nobody,
   );
+  return unassigned.length;
 }
 
 type Reassigned = Pick<Prospect, 'id' | 'brand_id'> & { previous_member_id: string | null };
