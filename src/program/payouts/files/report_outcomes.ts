@@ -84,10 +84,9 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
   }
   const listed = own.map((status): Listed => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));
   const { reached, unknown } = await reachedBelow(tx, report, sent);
-  const known = await isAccepted(tx, batch_id, message_id, sent);
-  const all = [...listed.filter(({ status }) => status.ignored_because === null), ...reached].map((one) =>
-    known ? doubted(one) : one,
-  );
+  const plain: Said[] = [...listed.filter(({ status }) => status.ignored_because === null), ...reached];
+  const is_doubted = plain.some(({ status }) => status.of_file) && (await isAccepted(tx, batch_id, message_id, sent));
+  const all = is_doubted ? plain.map(doubted) : plain;
   const said = (outcome: BankStatus['outcome']) => all.filter(({ status }) => status.outcome === outcome);
   const doubtful = said('doubtful');
   return {
@@ -124,7 +123,7 @@ async function isAccepted(tx: Tx, batch_id: string, file_id: string, sent: Map<s
   if ([...sent.values()].some(({ status }) => status === 'paid' || status === 'returned')) return true;
   const report = await tx.maybe(sql`
     select from program.payout_report t
-    where ${tenant(tx)} and t.batch_id = ${batch_id} and t.result ->> 'accepted_file' = ${file_id}
+    where ${tenant(tx)} and t.batch_id = ${batch_id} and t.kind = 'pain.002' and t.result ->> 'accepted_file' = ${file_id}
     limit 1`);
   return report !== undefined;
 }
