@@ -286,3 +286,9 @@ comment on column core.data_login.statement_timeout_ms is
 create index data_login_by_organization on core.data_login (organization_id);
 call core.protect_tenant_table('core.data_login');
 revoke all on core.data_login from rail_api;
+
+create table core.cluster (
+  system_identifier bigint primary key
+);
+comment on table core.cluster is
+  'The Postgres cluster that the numbers of transactions in this database are of: a dump that was restored elsewhere has others. See core.adopt().';

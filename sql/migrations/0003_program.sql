@@ -73,6 +73,7 @@ create table program.partner_group (
   landing_url text,
   is_private boolean not null default false,
   is_default boolean not null default false,
+  deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   changed_in xid8 not null default pg_current_xact_id(),
@@ -81,6 +82,7 @@ create table program.partner_group (
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
 comment on table program.partner_group is 'A group of partners in a program, which rules can name. Each program has one default group.';
+comment on column program.partner_group.deleted_at is 'Since when it is deleted: a job is moving its partners. Null: it is not.';
 comment on column program.partner_group.changed_in is 'The transaction that wrote the row last.';
 create index partner_group_by_change on program.partner_group (organization_id, changed_in);
 create index partner_group_by_program on program.partner_group (organization_id, program_id, id) include (created_at);
@@ -94,6 +96,7 @@ create table program.tag (
   name text not null,
   name_key text not null generated always as (lower(name)) stored,
   color text not null constraint tag_color_shape check (color ~ '^#[0-9A-Fa-f]{6}$'),
+  deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   changed_in xid8 not null default pg_current_xact_id(),
@@ -101,10 +104,11 @@ create table program.tag (
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
 comment on table program.tag is 'A label of partners in a program, which rules can name.';
+comment on column program.tag.deleted_at is 'Since when it is deleted: a job is removing it from its partners. Null: it is not.';
 comment on column program.tag.changed_in is 'The transaction that wrote the row last.';
 create index tag_by_change on program.tag (organization_id, changed_in);
 create index tag_by_program on program.tag (organization_id, program_id, id) include (created_at);
-create unique index tag_name_unique on program.tag (organization_id, program_id, name_key);
+create unique index tag_name_unique on program.tag (organization_id, program_id, name_key) where deleted_at is null;
 call core.protect_tenant_table('program.tag');
 
 create table program.partner (
@@ -142,6 +146,7 @@ create table program.partner (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, group_id) references program.partner_group,
@@ -153,9 +158,11 @@ comment on column program.partner.tax_form_status is 'Tax forms expose their sta
 comment on column program.partner.mailbox is
   'The email with case, dots and plus tags folded, and googlemail.com as gmail.com: two partners of one mailbox are suspicious.';
 comment on column program.partner.currency is 'The program''s, which never changes: every amount on the partner is in it.';
+comment on column program.partner.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.partner.changed_in is 'The transaction that wrote the row last.';
 comment on column program.partner.invitation_token is 'The token of the invitation by which the partner came, as it was sent. It may be of nobody.';
 create index partner_by_change on program.partner (organization_id, changed_in);
+create index partner_inserted on program.partner (organization_id, inserted_in);
 create index partner_by_group on program.partner (organization_id, group_id, id) include (program_id) where deleted_at is null;
 create index partner_by_mailbox on program.partner (organization_id, program_id, mailbox) where deleted_at is null;
 create index partner_by_program on program.partner (organization_id, program_id, id) include (created_at) where deleted_at is null;
@@ -272,6 +279,7 @@ create table program.link (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, partner_id) references program.partner,
@@ -284,8 +292,10 @@ comment on column program.link.value_key is
   'The value with letter case ignored: what no other partner''s handle may be, under the program''s url_params.';
 comment on column program.link.value_shared is
   'An older link of the program had the value in other letter case before letter case was ignored: this one is found by its exact value.';
+comment on column program.link.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.link.changed_in is 'The transaction that wrote the row last.';
 create index link_by_change on program.link (organization_id, changed_in);
+create index link_inserted on program.link (organization_id, inserted_in);
 create index link_by_partner on program.link (organization_id, partner_id, id) include (program_id) where deleted_at is null;
 create index link_by_program on program.link (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create index link_by_short_slug on program.link (short_slug, deleted_at) where short_slug is not null;
@@ -309,6 +319,7 @@ create table program.coupon (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, group_id) references program.partner_group,
@@ -317,8 +328,10 @@ create table program.coupon (
 );
 comment on table program.coupon is 'A coupon that credits its partner with the sales it was used in.';
 comment on column program.coupon.external_id is 'The processor''s promotion id: the only thing that a sale is matched on.';
+comment on column program.coupon.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.coupon.changed_in is 'The transaction that wrote the row last.';
 create index coupon_by_change on program.coupon (organization_id, changed_in);
+create index coupon_inserted on program.coupon (organization_id, inserted_in);
 create index coupon_by_group on program.coupon (organization_id, group_id, id) include (program_id) where deleted_at is null;
 create index coupon_by_partner on program.coupon (organization_id, partner_id, id) include (program_id) where deleted_at is null;
 create index coupon_by_program on program.coupon (organization_id, program_id, id) include (created_at) where deleted_at is null;

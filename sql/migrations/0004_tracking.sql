@@ -19,6 +19,7 @@ create table program.click (
   attributed_at timestamptz(3),
   made_while_paused boolean not null default false,
   created_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id)
 ) partition by range (id);
@@ -27,9 +28,11 @@ comment on column program.click.landing_url is 'The page where the visitor arriv
 comment on column program.click.ip_hash is 'Keyed hash of the address; the address is never stored.';
 comment on column program.click.attributed_at is 'When attribution judged the click; referral_id stays null where it earned no credit.';
 comment on column program.click.made_while_paused is 'The program was paused when the visitor clicked: the click earns no credit.';
+comment on column program.click.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.click.changed_in is 'The transaction that wrote the row last.';
 create index click_by_address on program.click (organization_id, partner_id, ip_hash, id);
 create index click_by_change on program.click (organization_id, changed_in);
+create index click_inserted on program.click (organization_id, inserted_in);
 create index click_by_link on program.click (organization_id, link_id, id) include (program_id) where link_id is not null;
 create index click_by_partner on program.click (organization_id, program_id, partner_id, id);
 create index click_by_program on program.click (organization_id, program_id, id) include (created_at);
@@ -59,6 +62,7 @@ create table program.referral (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, link_id) references program.link,
@@ -68,8 +72,10 @@ create table program.referral (
 comment on table program.referral is 'A visitor whom a partner referred, from the first visit to the first payment.';
 comment on column program.referral.deleted_reason is 'Why it ended, as referral.deleted told it.';
 comment on column program.referral.country is 'The country of the click that made it. Null: not known.';
+comment on column program.referral.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.referral.changed_in is 'The transaction that wrote the row last.';
 create index referral_by_change on program.referral (organization_id, changed_in);
+create index referral_inserted on program.referral (organization_id, inserted_in);
 create index referral_by_created_at on program.referral (organization_id, program_id, created_at)
   where deleted_at is null;
 create index referral_by_link on program.referral (organization_id, link_id, id) include (program_id) where deleted_at is null;
@@ -105,6 +111,7 @@ create table program.customer (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint customer_erased_identifies_nobody check (
@@ -119,8 +126,10 @@ create table program.customer (
 );
 comment on table program.customer is 'A customer who is attributed to a partner, from sign-up on.';
 comment on column program.customer.deleted_at is 'When the person was erased: the row keeps what belongs to the money, and identifies nobody.';
+comment on column program.customer.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.customer.changed_in is 'The transaction that wrote the row last.';
 create index customer_by_change on program.customer (organization_id, changed_in);
+create index customer_inserted on program.customer (organization_id, inserted_in);
 create index customer_by_converted_at on program.customer (organization_id, program_id, converted_at)
   where deleted_at is null and converted_at is not null;
 create index customer_by_coupon on program.customer (organization_id, coupon_id, id) include (program_id) where coupon_id is not null;
@@ -165,6 +174,7 @@ create table program.sale (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint sale_net_amount_within_amount check (net_amount_minor between 0 and amount_minor),
@@ -181,8 +191,10 @@ comment on table program.sale is 'A charge, and the partner who is credited with
 comment on column program.sale.partner_id is 'Null: nobody was known to have brought it.';
 comment on column program.sale.self_referral_partner_id is
   'The partner whose own purchase it is: earns nothing by it while the program blocks self-referrals. Null: none.';
+comment on column program.sale.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.sale.changed_in is 'The transaction that wrote the row last.';
 create index sale_by_change on program.sale (organization_id, changed_in);
+create index sale_inserted on program.sale (organization_id, inserted_in);
 create index sale_by_coupon on program.sale (organization_id, coupon_id, id) include (program_id)
   where deleted_at is null and coupon_id is not null;
 create index sale_by_customer on program.sale (organization_id, customer_id, id) where deleted_at is null;
@@ -271,6 +283,7 @@ create table program.commission (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint commission_in_payout_is_due_or_paid check (payout_id is null or (status in ('due', 'paid') and deleted_at is null)),
@@ -296,11 +309,13 @@ comment on column program.commission.edited_total_minor is
 comment on column program.commission.edited_base_minor is 'What was left of the sale''s base when the commission was edited by hand.';
 comment on column program.commission.computed_minor is
   'What a correction of a sale (a clawback or a bonus) came to before it was edited by hand. Null: it was not edited.';
+comment on column program.commission.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.commission.changed_in is 'The transaction that wrote the row last.';
 create index bonus_by_created_at on program.commission (organization_id, program_id, created_at)
   where deleted_at is null and sale_id is null;
 create index clawback_by_created_at on program.commission (organization_id, program_id, created_at)
   where deleted_at is null and kind = 'clawback';
+create index commission_inserted on program.commission (organization_id, inserted_in);
 create index commission_by_applied_rule on program.commission (organization_id, rule_id, id) include (program_id)
   where deleted_at is null and rule_id is not null;
 create index commission_by_maturity on program.commission (organization_id, program_id, mature_at, id) include (created_at, status)

@@ -217,11 +217,14 @@ create table program.payout_attempt (
   claimed_until timestamptz(3),
   settled boolean not null default false,
   excess_commission_id text collate "C",
+  bookings jsonb,
   primary key (organization_id, id),
   constraint payout_attempt_number_unique unique (organization_id, payout_id, number),
   foreign key (organization_id, payout_id) references program.payout on delete cascade
 );
 comment on table program.payout_attempt is 'A payout as it was sent to its rail: the request stays as it is, so that a repetition sends the same.';
+comment on column program.payout_attempt.bookings is
+  'What the bank has booked of it: the references of debits and returns, and the clawbacks of what it executed more than twice. Null: nothing is known.';
 comment on column program.payout_attempt.id is 'The idempotency key: <payout id>-<number>.';
 comment on column program.payout_attempt.request is 'AES-256-GCM: the transfer as it was sent, with its destination.';
 comment on column program.payout_attempt.state is 'What the rail keeps between its calls, such as the id of a quote.';
@@ -229,7 +232,8 @@ comment on column program.payout_attempt.next_poll_at is 'When the rail is asked
 comment on column program.payout_attempt.last_sent_at is 'When the rail was last asked to pay. Null: never, so nothing can have arrived.';
 comment on column program.payout_attempt.claimed_until is 'A worker calls the rail until then, unless it died.';
 comment on column program.payout_attempt.settled is 'The payout was settled by this attempt.';
-comment on column program.payout_attempt.excess_commission_id is 'The clawback of what this attempt paid beyond the payout.';
+comment on column program.payout_attempt.excess_commission_id is
+  'The clawback of what this attempt paid beyond the payout: all of it, or where it settled the payout, what the bank executed a second time.';
 create index payout_attempt_by_credentials on program.payout_attempt (organization_id, program_id, rail, credentials_version)
   where status in ('prepared', 'in_doubt', 'processing') or next_poll_at is not null;
 create index payout_attempt_by_day on program.payout_attempt (organization_id, program_id, currency, began_at)

@@ -49,6 +49,14 @@ create type program.report_sum as (
   key_id bigint
 );
 
+create table program.fold (
+  organization_id text collate "C" primary key references core.organization on delete cascade,
+  seen pg_snapshot not null default '1:1:'
+);
+comment on table program.fold is 'Of which state of the database the sums of an organization are: a reader adds what that snapshot does not see.';
+comment on column program.fold.seen is 'Rows that are inserted by transactions which it sees are in the sums; others are not.';
+call core.protect_tenant_table('program.fold');
+
 create table program.tally (
   organization_id text collate "C" not null,
   subject_id text collate "C" not null,
@@ -58,21 +66,24 @@ create table program.tally (
   amount_minor numeric not null,
   primary key (organization_id, subject_id, noun, kind)
 ) with (fillfactor = 50);
-comment on table program.tally is 'How many rows of a noun belong to a subject and what they come to, together with the notes in tally_change.';
+comment on table program.tally is 'How many rows of a noun belong to a subject and what they come to, as of the snapshot in program.fold.';
 comment on column program.tally.kind is 'What splits them: a partner''s status, the currency of money, whether it is paid; else nothing.';
 call core.protect_tenant_table('program.tally');
 
-create table program.tally_change (
+create table program.tally_note (
   organization_id text collate "C" not null,
   subject_id text collate "C" not null,
   noun text not null,
   kind text not null,
   rows bigint not null,
-  amount_minor bigint not null
+  amount_minor bigint not null,
+  inserted_in xid8 not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-comment on table program.tally_change is 'What was written since the last fold. Rows live for a minute.';
-create index tally_change_by_subject on program.tally_change (organization_id, subject_id, noun);
-call core.protect_tenant_table('program.tally_change');
+comment on table program.tally_note is
+  'What an update or a delete changed of what counts: it counts where the row itself is in the sums. Notes live for a minute.';
+comment on column program.tally_note.inserted_in is 'The transaction that inserted the row.';
+create index tally_note_by_organization on program.tally_note (organization_id);
+call core.protect_tenant_table('program.tally_note');
 
 create table program.report_key (
   id bigint generated always as identity primary key,

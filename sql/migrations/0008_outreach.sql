@@ -99,12 +99,14 @@ create table recruitment.inbox_reader (
   failed integer not null default 0 constraint inbox_reader_failed_not_negative check (failed >= 0),
   unreachable_since timestamptz(3),
   next_try_at timestamptz(3) not null default now(),
+  login_answer text,
   primary key (organization_id, inbox_id),
   constraint inbox_reader_inbox foreign key (organization_id, inbox_id) references recruitment.inbox on delete cascade
 );
 comment on table recruitment.inbox_reader is 'Which worker holds the IMAP connection of an inbox.';
 comment on column recruitment.inbox_reader.worker_id is 'The worker that reads the inbox. Null, or a worker that is gone: any may take it.';
-comment on column recruitment.inbox_reader.refused is 'Logins that the IMAP server refused in a row: the third disconnects the inbox.';
+comment on column recruitment.inbox_reader.refused is 'Logins that the IMAP server refused for certain, in a row: the third disconnects the inbox.';
+comment on column recruitment.inbox_reader.login_answer is 'What the IMAP server said to the last login, where it failed, without the login itself.';
 comment on column recruitment.inbox_reader.failed is 'Connections that failed in a row: each waits longer than the one before.';
 comment on column recruitment.inbox_reader.unreachable_since is 'Since when no login succeeds: 15 minutes disconnect the inbox.';
 comment on column recruitment.inbox_reader.next_try_at is 'The earliest time of the next connection.';

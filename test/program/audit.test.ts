@@ -387,8 +387,9 @@ const nth = (n: number) =>
 
 const noteEarnings = (amount_minor: number) =>
   rail.query(sql`
-    insert into program.tally_change (organization_id, subject_id, noun, kind, rows, amount_minor)
-    values (${shop.merchant.organization_id}, ${partner.id}, 'commission', 'USD', 0, ${amount_minor})`);
+    insert into program.tally (organization_id, subject_id, noun, kind, rows, amount_minor)
+    values (${shop.merchant.organization_id}, ${partner.id}, 'commission', 'USD', 0, ${amount_minor})
+    on conflict (organization_id, subject_id, noun, kind) do update set amount_minor = tally.amount_minor + excluded.amount_minor`);
 
 async function twoDeliveries(change: ReturnType<typeof sql>): Promise<void> {
   await rail.query(

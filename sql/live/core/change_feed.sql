@@ -18,3 +18,35 @@ begin
   return new;
 end
 $$;
+
+-- Makes the numbers of transactions in a restored dump those of this cluster: whatever the dump has is of before. Each schema of a product may
+-- have a procedure adopt_restored(), which runs while the old numbers stand.
+create or replace procedure core.adopt()
+language plpgsql
+as $$
+declare
+  here constant bigint := (select c.system_identifier from pg_control_system() c);
+  statement text;
+begin
+  if exists (select from core.cluster c where c.system_identifier = here) then
+    return;
+  end if;
+  if exists (select from core.cluster) then
+    for statement in
+      select format('call %I.adopt_restored()', n.nspname)
+      from pg_proc p
+      join pg_namespace n on n.oid = p.pronamespace
+      where p.proname = 'adopt_restored' and n.nspname in (select core.own_schemas())
+      union all
+      select format('update %s set %I = ''1'' where %2$I >= pg_snapshot_xmin(pg_current_snapshot())', c.oid::regclass, a.attname)
+      from pg_class c
+      join pg_attribute a on a.attrelid = c.oid and a.attname = 'inserted_in'
+      where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace::regnamespace::text in (select core.own_schemas())
+    loop
+      execute statement;
+    end loop;
+    delete from core.cluster;
+  end if;
+  insert into core.cluster values (here);
+end
+$$;

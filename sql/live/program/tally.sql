@@ -1,44 +1,196 @@
--- What a program, partner, link, coupon, group or organization has, without counting it: each write notes what it changes in
--- program.tally_change, and a job folds the notes into one row a subject in program.tally. The triggers that note are in migration 0022, one
--- function a table in tally_change.sql, and what the audit recounts in tally_audit.sql.
+-- What a program, partner, link, coupon or group has, without counting it. A row is its own note: program.tally has the sums as of a snapshot
+-- (program.fold), which a worker moves on, and a reader adds the rows that the snapshot does not see. So an insert writes nothing besides. An update
+-- or delete of what counts notes what it changes, before and after; a note counts where the row itself is in the sums, because else the reader
+-- finds the row as it is. One statement sees one snapshot, the rows beyond it and the notes about those within it: totals are exact at every moment.
 
--- What belongs to a subject up to now: tallies and notes together. One statement sees a note, or the tally that holds it.
-create or replace view program.total with (security_invoker = true) as
-select t.organization_id, t.subject_id, t.noun, t.kind, t.rows, t.amount_minor
-from program.tally t
+-- What each row counts as. To count another table: a part here, `inserted_in` and its index in a migration, and the triggers below.
+create or replace view program.counted with (security_invoker = true) as
+select r.organization_id, s.subject_id, 'click' as noun, '' as kind, 1 as rows, 0::bigint as amount_minor, r.id, r.inserted_in
+from program.click r
+cross join lateral (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
+where s.subject_id is not null
 union all
-select c.organization_id, c.subject_id, c.noun, c.kind, c.rows, c.amount_minor::numeric
-from program.tally_change c;
-comment on view program.total is
-  'How many rows of a noun belong to a program, partner, link, coupon or group, and what they come to: the sum of its rows here.';
-grant select on program.total to rail_api;
+select r.organization_id, s.subject_id, 'partner', r.status, 1, 0, r.id, r.inserted_in
+from program.partner r
+cross join lateral (values (r.program_id), (r.group_id)) as s (subject_id)
+where r.deleted_at is null and s.subject_id is not null
+union all
+select r.organization_id, r.program_id, 'link', '', 1, 0, r.id, r.inserted_in
+from program.link r
+where r.deleted_at is null
+union all
+select r.organization_id, r.program_id, 'coupon', '', 1, 0, r.id, r.inserted_in
+from program.coupon r
+where r.deleted_at is null
+union all
+select r.organization_id, s.subject_id, 'referral', '', 1, 0, r.id, r.inserted_in
+from program.referral r
+cross join lateral (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
+where r.deleted_at is null and s.subject_id is not null
+union all
+select r.organization_id, s.subject_id, 'customer', '', 1, 0, r.id, r.inserted_in
+from program.customer r
+cross join lateral (values (r.program_id), (r.partner_id), (r.link_id), (r.coupon_id)) as s (subject_id)
+where r.deleted_at is null and s.subject_id is not null
+union all
+select r.organization_id, r.program_id, 'sale', r.currency, 1, r.amount_minor, r.id, r.inserted_in
+from program.sale r
+where r.deleted_at is null
+union all
+select
+  r.organization_id, s.subject_id, 'commission', r.currency || case when r.status = 'paid' then ' paid' else '' end,
+  1, case when program.is_counted(r.status) then r.amount_minor else 0 end, r.id, r.inserted_in
+from program.commission r
+cross join lateral (values (r.program_id), (r.partner_id)) as s (subject_id)
+where r.deleted_at is null and s.subject_id is not null;
 
--- The totals of some subjects. Always by the indexes: a statement that was planned while there were no notes would read all of them for
--- each subject when there are many.
-create or replace function program.totals_of(organization_id text, subjects text[]) returns setof program.total
-language sql stable
+-- What changes of what a row counts as, or goes with it.
+create or replace function program.note_counts() returns trigger
+language plpgsql
+as $$
+declare
+  sign constant integer := case tg_when when 'BEFORE' then -1 else 1 end;
+begin
+  insert into program.tally_note (organization_id, subject_id, noun, kind, rows, amount_minor, inserted_in)
+  select c.organization_id, c.subject_id, c.noun, c.kind, sign * c.rows, sign * c.amount_minor, c.inserted_in
+  from program.counted c
+  where c.organization_id = old.organization_id and c.noun = tg_argv[0] and c.id = old.id;
+  if tg_when = 'AFTER' then return null; end if;
+  if tg_op = 'DELETE' then return old; end if;
+  return new;
+end
+$$;
+create or replace trigger counts_deleted before delete on program.click for each row execute function program.note_counts('click');
+create or replace trigger counts_deleted before delete on program.partner for each row execute function program.note_counts('partner');
+create or replace trigger counts_updating before update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts('partner');
+create or replace trigger counts_updated after update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts('partner');
+create or replace trigger counts_deleted before delete on program.link for each row execute function program.note_counts('link');
+create or replace trigger counts_updating before update of deleted_at on program.link for each row execute function program.note_counts('link');
+create or replace trigger counts_updated after update of deleted_at on program.link for each row execute function program.note_counts('link');
+create or replace trigger counts_deleted before delete on program.coupon for each row execute function program.note_counts('coupon');
+create or replace trigger counts_updating before update of deleted_at on program.coupon for each row execute function program.note_counts('coupon');
+create or replace trigger counts_updated after update of deleted_at on program.coupon for each row execute function program.note_counts('coupon');
+create or replace trigger counts_deleted before delete on program.referral for each row execute function program.note_counts('referral');
+create or replace trigger counts_updating before update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts('referral');
+create or replace trigger counts_updated after update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts('referral');
+create or replace trigger counts_deleted before delete on program.customer for each row execute function program.note_counts('customer');
+create or replace trigger counts_updating before update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts('customer');
+create or replace trigger counts_updated after update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts('customer');
+create or replace trigger counts_deleted before delete on program.sale for each row execute function program.note_counts('sale');
+create or replace trigger counts_updating before update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts('sale');
+create or replace trigger counts_updated after update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts('sale');
+create or replace trigger counts_deleted before delete on program.commission for each row execute function program.note_counts('commission');
+-- Thousands mature at a time, which changes nothing that counts.
+create or replace trigger counts_updating before update on program.commission for each row
+when (
+  (old.partner_id, old.currency, old.amount_minor, old.status = 'paid', program.is_counted(old.status), old.deleted_at)
+    is distinct from (new.partner_id, new.currency, new.amount_minor, new.status = 'paid', program.is_counted(new.status), new.deleted_at)
+)
+execute function program.note_counts('commission');
+create or replace trigger counts_updated after update on program.commission for each row
+when (
+  (old.partner_id, old.currency, old.amount_minor, old.status = 'paid', program.is_counted(old.status), old.deleted_at)
+    is distinct from (new.partner_id, new.currency, new.amount_minor, new.status = 'paid', program.is_counted(new.status), new.deleted_at)
+)
+execute function program.note_counts('commission');
+
+-- What is not in the sums of an organization. Always by the indexes: how far behind the snapshot is, Postgres cannot know when it plans.
+create or replace function program.unfolded_counts(organization text)
+returns table (subject_id text, noun text, kind text, rows bigint, amount_minor bigint)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
-  select t.* from program.total t where t.organization_id = totals_of.organization_id and t.subject_id = any(totals_of.subjects)
+#variable_conflict use_column
+declare
+  snapshot pg_snapshot;
+  oldest xid8;
+begin
+  select f.seen, pg_snapshot_xmin(f.seen) into snapshot, oldest from program.fold f where f.organization_id = organization;
+  return query
+    select c.subject_id, c.noun, c.kind, c.rows::bigint, c.amount_minor
+    from program.counted c
+    where c.organization_id = organization and c.inserted_in >= oldest and not pg_visible_in_snapshot(c.inserted_in, snapshot)
+    union all
+    select n.subject_id, n.noun, n.kind, n.rows, n.amount_minor
+    from program.tally_note n
+    where n.organization_id = organization and pg_visible_in_snapshot(n.inserted_in, snapshot);
+end
 $$;
 
--- Folds up to so many notes into their tallies, and gives how many there were.
-create or replace function program.fold_tallies(most integer) returns bigint
-language sql volatile
+-- The totals of some subjects: the sums of their rows here.
+create or replace function program.totals_of(organization text, subjects text[])
+returns table (subject_id text, noun text, kind text, rows bigint, amount_minor numeric)
+language sql stable
 as $$
-  with taken as (
-    delete from program.tally_change
-    where ctid = any(array(select c.ctid from program.tally_change c limit most for update skip locked))
-    returning organization_id, subject_id, noun, kind, rows, amount_minor
+  select t.subject_id, t.noun, t.kind, t.rows, t.amount_minor
+  from program.tally t
+  where t.organization_id = organization and t.subject_id = any(subjects)
+  union all
+  select u.subject_id, u.noun, u.kind, u.rows, u.amount_minor
+  from program.unfolded_counts(organization) u
+  where u.subject_id = any(subjects)
+$$;
+
+-- Moves the sums of an organization on to the snapshot of one statement, and gives how many counts it added.
+create or replace function program.fold_counts_of(organization text) returns bigint
+language plpgsql volatile
+as $$
+declare
+  added bigint;
+begin
+  perform from program.fold f where f.organization_id = organization for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  with found as materialized (
+    select u.* from program.unfolded_counts(organization) u
   ),
   folded as (
-    insert into program.tally as f (organization_id, subject_id, noun, kind, rows, amount_minor)
-    select t.organization_id, t.subject_id, t.noun, t.kind, sum(t.rows), sum(t.amount_minor)
-    from taken t
-    group by t.organization_id, t.subject_id, t.noun, t.kind
-    order by 1, 2, 3, 4
+    insert into program.tally as t (organization_id, subject_id, noun, kind, rows, amount_minor)
+    select organization, n.subject_id, n.noun, n.kind, sum(n.rows), sum(n.amount_minor)
+    from found n
+    group by n.subject_id, n.noun, n.kind
+    order by 2, 3, 4
     on conflict (organization_id, subject_id, noun, kind) do update
-    set rows = f.rows + excluded.rows, amount_minor = f.amount_minor + excluded.amount_minor
+    set rows = t.rows + excluded.rows, amount_minor = t.amount_minor + excluded.amount_minor
+  ),
+  noted as (
+    delete from program.tally_note n where n.organization_id = organization
+  ),
+  moved as (
+    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization
   )
-  select count(*) from taken
+  select count(*) into added from found;
+  return added;
+end
+$$;
+
+-- Folds the counts of one organization after the other until so many are added, and gives how many there were.
+create or replace function program.fold_tallies(most integer) returns bigint
+language plpgsql volatile
+as $$
+declare
+  organization text;
+  added bigint := 0;
+begin
+  for organization in
+    select f.organization_id
+    from program.fold f
+    where exists (select from program.unfolded_counts(f.organization_id))
+      -- Of a row that came and went between two folds, notes are left that count nothing.
+      or exists (select from program.tally_note n where n.organization_id = f.organization_id)
+  loop
+    added := added + program.fold_counts_of(organization);
+    exit when added >= most;
+  end loop;
+  return added;
+end
+$$;
+
+-- Of a dump that was restored: see core.adopt().
+create or replace procedure program.adopt_restored()
+language sql
+as $$
+  select program.fold_counts_of(f.organization_id) from program.fold f
 $$;

@@ -58,6 +58,7 @@ export async function migrate(
     const pending = await pendingFiles(client, folder);
     await ensureRoles(client, pending[0]?.name === first_migration);
     for (const files of inTransactions(pending)) await applyUnlocked(url, client, files, report);
+    await client.query('call core.adopt()');
     const ran = [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
     return [...ran, ...(await restoreProtection(client, report))];
   } finally {
@@ -81,6 +82,10 @@ export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
 /** What processes that serve or work wait for, as a sentence; undefined where the database is ready for them. */
 export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
   if (!(await isMigrated(on))) return "The database is missing migrations. Run 'npx --no rail migrate'.";
+  const { rows } = await on.query<{ is_here: boolean }>(
+    'select exists (select from core.cluster c join pg_control_system() s using (system_identifier)) as is_here',
+  );
+  if (!rows[0]?.is_here) return "The database was restored from a dump. Run 'npx --no rail migrate'.";
   const missing = await whatStopsRequests(on);
   return missing && `The database is missing privileges (${missing}). Run 'npx --no rail migrate'.`;
 }

@@ -9,7 +9,7 @@ import { email, freeObject, id, objectName, text, timestamp } from '../../core/v
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { program_states, programs } from '../programs/program.ts';
-import { totalOf } from '../programs/tally.ts';
+import { countOf } from '../programs/tally.ts';
 import { createPartner, person, queueForReview } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
 import { changeHandle } from './handle.ts';
@@ -43,7 +43,7 @@ export const applications = resource({
   plural: 'applications',
   table: 'program.application',
   unique: { application_one_pending_a_partner: null },
-  total: totalOf('application'),
+  total: countOf('program.application'),
   doc: 'A request to join a program as a partner. It stays in the review queue until it is decided.',
   relations: { partner: partners, group: groups },
   fields: {

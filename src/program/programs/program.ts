@@ -1,12 +1,12 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
-import { resource } from '../../core/resource/resource.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
-import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
+import { type Counter, countersOf, moneyOf, rowsOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
@@ -44,7 +44,7 @@ export const programs = resource({
   plural: 'programs',
   table: 'program.program',
   unique: { program_subdomain_unique: 'subdomain', program_custom_domain_unique: 'custom_domain' },
-  total: totalOf('program'),
+  total: (tx) => sql`select count(*) as count from program.program t where ${tenant(tx)}`,
   doc: 'An affiliate program and its settings. Partners, links, customers, sales and commissions belong to a program.',
   fields: {
     id: id('prg'),

@@ -1,7 +1,8 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
 
-/** The number of a program's records of a noun, or of an organization's programs, for resources whose tables have a tally. */
+/** How many records of a noun a program has, for resources whose tables are counted as they are written. */
 export const totalOf =
   (noun: string) =>
   (tx: Tx, subject_id: string): Sql =>
@@ -9,6 +10,12 @@ export const totalOf =
     select coalesce(sum(n.rows), 0)::bigint as count
     from program.totals_of(${tx.organization_id}, ${[subject_id]}) n
     where n.noun = ${noun}`;
+
+/** How many rows of a table a program has: for tables of few rows. */
+export const countOf =
+  (table: string, alive = 'true') =>
+  (tx: Tx, program_id: string): Sql =>
+    sql`select count(*) as count from ${raw(table)} t where ${tenant(tx)} and t.program_id = ${program_id} and ${raw(alive)}`;
 
 /** A counter of a subject `s`: which column is added up, over which of the subject's totals `n`. */
 export interface Counter {
@@ -48,7 +55,7 @@ export async function countersOf(
 export const safeSum = (sum: Sql): Sql =>
   sql`least(greatest(coalesce(${sum}, 0), ${Number.MIN_SAFE_INTEGER}), ${Number.MAX_SAFE_INTEGER})::bigint`;
 
-/** Adds up to `limit` pending changes to the tallies, for all tenants: for the scheduled task only. @returns how many were added */
+/** Adds what was written since to the tallies, until `limit` counts are added, for all tenants: for the scheduled task only. @returns how many */
 export async function foldTallies(tx: Tx, limit: number): Promise<number> {
   const { folded } = await tx.one<{ folded: number }>(sql`select program.fold_tallies(${limit}) as folded`);
   return folded;
