@@ -298,8 +298,8 @@ t.test('a create holds to the bounds of the specification', async (t) => {
       '/v1/links',
       link,
       {
-        value: { takes: ['xy', long(64)], refuses: ['a', long(65), null] },
-        param: { takes: ['p', long(32)], refuses: ['', long(33)] },
+        value: { takes: ['xy', long(64)], refuses: ['a', long(65)] },
+        param: { takes: ['p', long(32), ''], refuses: [long(33)] },
         destination_url: { takes: [], refuses: ['x', 'ftp://a.example.com'] },
       },
     ],
