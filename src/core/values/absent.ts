@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Optional fields of which nothing is never taken for absent, since much follows: a null that was to be an amount would refund the whole sale. */
+/** Optional fields of which nothing is never taken for absent: a null that was to be an amount would refund the whole sale, a blank id would prove no payment. */
 export const never_absent = z.registry();
 
 /**

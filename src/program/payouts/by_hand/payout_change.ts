@@ -4,6 +4,7 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import { never_absent } from '../../../core/values/absent.ts';
 import { externalId, pastTimestamp, text } from '../../../core/values/fields.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
@@ -16,7 +17,10 @@ import { changed, markFailed, refusePaidTwice } from './change.ts';
 import { type Marking, markable } from './mark_batch.ts';
 
 const payment = {
-  external_id: externalId.optional().describe('The id of the payment, such as a transaction id.'),
+  external_id: externalId
+    .optional()
+    .describe('The id of the payment, such as a transaction id.')
+    .register(never_absent),
   paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
 };
 
