@@ -365,7 +365,7 @@ async function countStatement(): Promise<string> {
     select format('%I.%I', c.table_schema, c.table_name) as name
     from information_schema.columns c
     where c.column_name = 'organization_id' and c.table_schema in ('core', 'webhooks', 'program', 'recruitment')
-      and c.table_name not in ('tally', 'tally_note', 'counted', 'report_change', 'report_total', 'report_slice', 'report_key',
+      and c.table_name not in ('tally', 'tally_note', 'counted', 'report_note', 'report_total', 'report_slice', 'report_key',
         'inbox_reader', 'inbox_folder')
       and not (select r.relispartition from pg_class r where r.oid = format('%I.%I', c.table_schema, c.table_name)::regclass)
     order by 1`);

@@ -55,7 +55,7 @@ comment on column program.program.payout_limit_minor is 'The most that is sent i
 comment on column program.program.payout_limits is 'The most that is sent in a UTC day in other currencies: {"EUR": 100000}.';
 comment on column program.program.min_payouts is 'The minimum balance for a payout in other currencies than the program''s: {"EUR": 5000}.';
 comment on column program.program.reports_ready is
-  'Whether report_total and report_change hold all of the program''s facts. Until the task program/rebuild_reports has run, reports read the facts.';
+  'Whether report_total holds the program''s facts. Until the task program/rebuild_reports has run, reports read the facts.';
 comment on column program.program.weekly_summary is 'Whether the owner of the organization gets a summary of each week by mail.';
 comment on column program.program.changed_in is 'The transaction that wrote the row last.';
 create index program_by_change on program.program (organization_id, changed_in);

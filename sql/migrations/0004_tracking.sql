@@ -226,6 +226,7 @@ create table program.refund (
   refunded_at timestamptz(3),
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
+  inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, program_id) references program.program on delete cascade,
@@ -234,7 +235,9 @@ create table program.refund (
 comment on table program.refund is 'Money given back of a sale; the sale''s refunded_minor is the sum of these.';
 comment on column program.refund.deleted_at is 'When its sale was deleted: the external id is free again.';
 comment on column program.refund.refunded_at is 'When the charge was refunded. Null, of refunds of before: when it was recorded.';
+comment on column program.refund.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.refund.changed_in is 'The transaction that wrote the row last.';
+create index refund_inserted on program.refund (organization_id, inserted_in);
 create index refund_by_change on program.refund (organization_id, changed_in);
 create index refund_by_program on program.refund (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create index refund_by_refund_time on program.refund (organization_id, program_id, (case when refunded_at is null then created_at else refunded_at end))

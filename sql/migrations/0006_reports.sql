@@ -25,7 +25,8 @@ create type program.fact as (
   refunds_minor bigint,
   commissions_minor bigint,
   clawbacks_minor bigint,
-  paid_minor bigint
+  paid_minor bigint,
+  inserted_in xid8
 );
 
 -- What a fold adds to the sums of a key: see program.fold_reports().
@@ -50,8 +51,10 @@ create type program.report_sum as (
 );
 
 create table program.fold (
-  organization_id text collate "C" primary key references core.organization on delete cascade,
-  seen pg_snapshot not null default '1:1:'
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  sums text not null constraint fold_sums_known check (sums in ('tallies', 'reports')),
+  seen pg_snapshot not null default '1:1:',
+  primary key (organization_id, sums)
 );
 comment on table program.fold is 'Of which state of the database the sums of an organization are: a reader adds what that snapshot does not see.';
 comment on column program.fold.seen is 'Rows that are inserted by transactions which it sees are in the sums; others are not.';
@@ -129,7 +132,7 @@ create table program.report_total (
   primary key (slice_id, starts_in, key_id, currency)
 ) with (fillfactor = 80);
 comment on table program.report_total is
-  'Sums of report_fact by a dimension''s key over a span of time, together with the notes in report_change. Null is 0.';
+  'Sums of report_fact by a dimension''s key over a span of time, as of the snapshot in program.fold. Null is 0.';
 comment on column program.report_total.starts_in is 'When the span begins: in minutes since 1970.';
 comment on column program.report_total.currency is 'The currency of the money; empty for what has none.';
 create index report_total_by_key on program.report_total (slice_id, key_id, starts_in);
@@ -147,7 +150,7 @@ alter table program.report_total
   alter column clawbacks_minor set statistics 0,
   alter column paid_minor set statistics 0;
 
-create table program.report_change (
+create table program.report_note (
   sign smallint not null,
   organization_id text collate "C" not null,
   program_id text collate "C" not null,
@@ -172,12 +175,14 @@ create table program.report_change (
   refunds_minor bigint,
   commissions_minor bigint,
   clawbacks_minor bigint,
-  paid_minor bigint
+  paid_minor bigint,
+  inserted_in xid8 not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-comment on table program.report_change is
-  'What was written since the last fold, as rows of report_fact that reports gain (sign 1) and lose (sign -1). Rows live for a minute.';
-create index report_change_by_time on program.report_change (organization_id, program_id, at);
-call core.protect_tenant_table('program.report_change');
+comment on table program.report_note is
+  'What updates and deletes changed of facts: those before (sign -1) and after (sign 1). Each counts where its row is in the sums. Notes live for a minute.';
+comment on column program.report_note.inserted_in is 'The transaction that inserted the row.';
+create index report_note_by_organization on program.report_note (organization_id);
+call core.protect_tenant_table('program.report_note');
 
 create table program.report_block (
   slice_id integer not null,

@@ -1,10 +1,23 @@
+-- What lists, statistics and reports count is kept in sums as of a snapshot (program.fold), which a worker moves on. A row is its own note: a reader
+-- adds the rows that the snapshot does not see, found by the transaction that inserted them, so that an insert writes nothing besides. An update or
+-- delete of what counts notes what it changes, before and after. A note counts where its row is in the sums, because else the reader finds the row as
+-- it is. One statement sees one snapshot, the rows beyond it and the notes about those within it: what it counts is exact at every moment.
+-- Whoever folds has written none of the rows: its own transaction is not in its snapshot.
+
 -- Each organization's sums begin empty.
-create or replace function program.begin_fold() returns trigger
+create or replace function program.begin_folds() returns trigger
 language plpgsql
 as $$
 begin
-  insert into program.fold (organization_id) values (new.id);
+  insert into program.fold (organization_id, sums) values (new.id, 'tallies'), (new.id, 'reports');
   return null;
 end
 $$;
-create or replace trigger begin_fold after insert on core.organization for each row execute function program.begin_fold();
+create or replace trigger begin_folds after insert on core.organization for each row execute function program.begin_folds();
+
+-- Of a dump that was restored: see core.adopt().
+create or replace procedure program.adopt_restored()
+language sql
+as $$
+  select program.fold_counts_of(f.organization_id), program.fold_facts_of(f.organization_id) from program.fold f where f.sums = 'reports'
+$$;

@@ -1,16 +1,18 @@
--- What the sums of reports should be, counted anew: sums and notes together hold what report_fact has now. A clean database gives no row.
+-- What the sums of reports should be, counted anew: the facts that the snapshot sees, less what is noted of them since. A clean database gives no row.
 create or replace function program.audit_reports()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
   with noted as (
-    select 1 as sign, f.*
-    from program.report_fact f
+    select 1 as sign, r.*
+    from program.report_fact r
+    join program.fold f on f.organization_id = r.organization_id and f.sums = 'reports' and pg_visible_in_snapshot(r.inserted_in, f.seen)
     union all
-    select -c.sign, c.organization_id, c.program_id, c.noun, c.id, c.sale_id, c.at, c.partner_id, c.link_id, c.coupon_id, c.country,
-      c.landing_page, c.product_id, c.customer_id, c.currency, c.clicks, c.referrals, c.leads, c.customers, c.sales, c.revenue_minor,
-      c.refunds_minor, c.commissions_minor, c.clawbacks_minor, c.paid_minor
-    from program.report_change c
+    select -n.sign, n.organization_id, n.program_id, n.noun, n.id, n.sale_id, n.at, n.partner_id, n.link_id, n.coupon_id, n.country, n.landing_page,
+      n.product_id, n.customer_id, n.currency, n.clicks, n.referrals, n.leads, n.customers, n.sales, n.revenue_minor, n.refunds_minor,
+      n.commissions_minor, n.clawbacks_minor, n.paid_minor, n.inserted_in
+    from program.report_note n
+    join program.fold f on f.organization_id = n.organization_id and f.sums = 'reports' and pg_visible_in_snapshot(n.inserted_in, f.seen)
   ),
   -- The facts that should be in the sums, by the shortest span of each dimension.
   finest as (

@@ -58,8 +58,8 @@ begin
         select
           coalesce(c.%1$I, ''), c.currency, -c.sign * c.clicks, -c.sign * c.referrals, -c.sign * c.leads, -c.sign * c.customers, -c.sign * c.sales,
           -c.sign * c.revenue_minor, -c.sign * c.refunds_minor, -c.sign * c.commissions_minor, -c.sign * c.clawbacks_minor, -c.sign * c.paid_minor
-        from program.report_change c
-        where c.organization_id = $1 and c.program_id = $2 and c.at >= $3 and c.at < $4 and c.noun = any($7)
+        from program.unfolded_facts($1) c
+        where c.program_id = $2 and c.at >= $3 and c.at < $4 and c.noun = any($7)
       )
       select
         k.id, f.currency, nullif(sum(f.clicks), 0)::bigint, nullif(sum(f.referrals), 0)::bigint, nullif(sum(f.leads), 0)::bigint, nullif(sum(f.customers), 0)::bigint, nullif(sum(f.sales), 0)::bigint,

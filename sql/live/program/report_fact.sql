@@ -1,5 +1,5 @@
 -- What reports count: one row for each thing that happened, at its own time, with the attribution of today. Everything else about reports
--- follows from this view: what a write changes (report_change.sql), what a report reads at its edges, and what the audit recounts.
+-- follows from this view: what a write changes (report_note.sql), what a report reads at its edges, and what the audit recounts.
 
 -- Host and path of a URL. Long ones are cut, so that they fit into an index.
 create or replace function program.landing_page(url text) returns text
@@ -22,7 +22,7 @@ as $$
     c.partner_id, c.link_id, null::text collate "C",
     c.country collate "C", program.landing_page(c.landing_url) collate "C", null::text collate "C", null::text collate "C", '' collate "C",
     1, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint
+    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, c.inserted_in
 $$;
 
 create or replace function program.referral_fact(r program.referral) returns setof program.fact
@@ -33,7 +33,7 @@ as $$
     r.partner_id, r.link_id, null::text collate "C",
     r.country collate "C", program.landing_page(r.landing_url) collate "C", null::text collate "C", null::text collate "C", '' collate "C",
     null::integer, 1, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint
+    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, r.inserted_in
   where r.deleted_at is null
 $$;
 
@@ -46,7 +46,7 @@ as $$
     c.partner_id, c.link_id, c.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", null::text collate "C", null::text collate "C", '' collate "C",
     null::integer, null::integer, 1, null::integer, null::integer,
-    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint
+    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, c.inserted_in
   where c.deleted_at is null and c.lead_at is not null
 $$;
 
@@ -58,7 +58,7 @@ as $$
     c.partner_id, c.link_id, c.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", null::text collate "C", null::text collate "C", '' collate "C",
     null::integer, null::integer, null::integer, 1, null::integer,
-    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint
+    null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, c.inserted_in
   where c.deleted_at is null and c.converted_at is not null
 $$;
 
@@ -70,7 +70,7 @@ as $$
     s.partner_id, s.link_id, s.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", s.customer_id, s.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, 1,
-    s.amount_minor, null::bigint, null::bigint, null::bigint, null::bigint
+    s.amount_minor, null::bigint, null::bigint, null::bigint, null::bigint, s.inserted_in
   where s.deleted_at is null and s.partner_id is not null
 $$;
 
@@ -83,7 +83,7 @@ as $$
     s.partner_id, s.link_id, s.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", s.customer_id, s.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, f.amount_minor, null::bigint, null::bigint, null::bigint
+    null::bigint, f.amount_minor, null::bigint, null::bigint, null::bigint, f.inserted_in
   where f.deleted_at is null and s.deleted_at is null and s.partner_id is not null
 $$;
 
@@ -96,7 +96,7 @@ as $$
     c.partner_id, s.link_id, s.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", c.customer_id, c.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, c.amount_minor, null::bigint, null::bigint
+    null::bigint, null::bigint, c.amount_minor, null::bigint, null::bigint, c.inserted_in
   where c.deleted_at is null and c.kind in ('sale', 'bonus') and program.is_counted(c.status) and c.sale_id = s.id
 $$;
 
@@ -108,7 +108,7 @@ as $$
     c.partner_id, null::text collate "C", null::text collate "C",
     null::text collate "C", null::text collate "C", null::text collate "C", c.customer_id, c.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, c.amount_minor, null::bigint, null::bigint
+    null::bigint, null::bigint, c.amount_minor, null::bigint, null::bigint, c.inserted_in
   where c.deleted_at is null and c.kind in ('sale', 'bonus') and program.is_counted(c.status) and c.sale_id is null
 $$;
 
@@ -120,7 +120,7 @@ as $$
     c.partner_id, s.link_id, s.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", c.customer_id, c.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, null::bigint, -c.amount_minor, null::bigint
+    null::bigint, null::bigint, null::bigint, -c.amount_minor, null::bigint, c.inserted_in
   where c.deleted_at is null and c.kind = 'clawback' and program.is_counted(c.status)
 $$;
 
@@ -132,7 +132,7 @@ as $$
     c.partner_id, s.link_id, s.coupon_id,
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", c.customer_id, c.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
-    null::bigint, null::bigint, null::bigint, null::bigint, c.amount_minor
+    null::bigint, null::bigint, null::bigint, null::bigint, c.amount_minor, c.inserted_in
   where c.deleted_at is null and c.status = 'paid' and c.paid_at is not null
 $$;
 

@@ -1,10 +1,10 @@
 -- The notes folded into sums: for each dimension of reports, key and span of time one row. A report adds up the fewest spans that its window
 -- consists of, what is not folded yet, and the facts themselves at both ends of the window.
 
--- Folds up to so many notes into their sums, and gives how many there were. One statement after the other: each sees the numbers of slices and
+-- Moves the sums of an organization on to the snapshot of one statement, and gives how many facts it added. One statement after the other: each sees the numbers of slices and
 -- keys that another fold has given meanwhile. A key's number is read by its index for each key: what a join with all keys takes hangs on statistics,
 -- which say nothing of the keys of today. Which spans change is noted too: see report_block.sql.
-create or replace function program.fold_reports(most integer) returns bigint
+create or replace function program.fold_facts_of(organization text) returns bigint
 language plpgsql volatile
 as $$
 declare
@@ -12,13 +12,22 @@ declare
   sums program.report_sum[];
   quarters integer[];
 begin
+  perform from program.fold f where f.organization_id = organization and f.sums = 'reports' for update skip locked;
+  if not found then
+    return 0;
+  end if;
   perform program.share_report_totals();
-  with note as (
-    delete from program.report_change
-    where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
-    returning *, program.report_kind(noun) as kind,
-      -- What is said to be of the distant past or future counts at its edge: it must not fail the notes of others.
-      greatest(-1e9, least(1e9, floor(extract(epoch from at) / 60)))::integer as minute
+  with note as materialized (
+    select u.*, program.report_kind(u.noun) as kind,
+      -- What is said to be of the distant past or future counts at its edge: it must not fail the rest.
+      greatest(-1e9, least(1e9, floor(extract(epoch from u.at) / 60)))::integer as minute
+    from program.unfolded_facts(organization) u
+  ),
+  noted as (
+    delete from program.report_note n where n.organization_id = organization
+  ),
+  moved as (
+    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization and f.sums = 'reports'
   ),
   span as materialized (
     select s.dimension, s.minutes from program.report_spans() s where s.is_finest
@@ -153,6 +162,30 @@ begin
   on conflict do nothing;
 
   return taken;
+end
+$$;
+
+-- Folds the facts of one organization after the other until so many are added, and gives how many there were.
+create or replace function program.fold_reports(most integer) returns bigint
+language plpgsql volatile
+as $$
+declare
+  organization text;
+  added bigint := 0;
+begin
+  for organization in
+    select f.organization_id
+    from program.fold f
+    where f.sums = 'reports'
+      and (
+        exists (select from program.unfolded_facts(f.organization_id))
+        or exists (select from program.report_note n where n.organization_id = f.organization_id)
+      )
+  loop
+    added := added + program.fold_facts_of(organization);
+    exit when added >= most;
+  end loop;
+  return added;
 end
 $$;
 

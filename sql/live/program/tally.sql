@@ -1,7 +1,4 @@
--- What a program, partner, link, coupon or group has, without counting it. A row is its own note: program.tally has the sums as of a snapshot
--- (program.fold), which a worker moves on, and a reader adds the rows that the snapshot does not see. So an insert writes nothing besides. An update
--- or delete of what counts notes what it changes, before and after; a note counts where the row itself is in the sums, because else the reader
--- finds the row as it is. One statement sees one snapshot, the rows beyond it and the notes about those within it: totals are exact at every moment.
+-- What a program, partner, link, coupon or group has, without counting it: see fold.sql.
 
 -- What each row counts as. To count another table: a part here, `inserted_in` and its index in a migration, and the triggers below.
 create or replace view program.counted with (security_invoker = true) as
@@ -106,7 +103,7 @@ declare
   snapshot pg_snapshot;
   oldest xid8;
 begin
-  select f.seen, pg_snapshot_xmin(f.seen) into snapshot, oldest from program.fold f where f.organization_id = organization;
+  select f.seen, pg_snapshot_xmin(f.seen) into snapshot, oldest from program.fold f where f.organization_id = organization and f.sums = 'tallies';
   return query
     select c.subject_id, c.noun, c.kind, c.rows::bigint, c.amount_minor
     from program.counted c
@@ -139,7 +136,7 @@ as $$
 declare
   added bigint;
 begin
-  perform from program.fold f where f.organization_id = organization for update skip locked;
+  perform from program.fold f where f.organization_id = organization and f.sums = 'tallies' for update skip locked;
   if not found then
     return 0;
   end if;
@@ -159,7 +156,7 @@ begin
     delete from program.tally_note n where n.organization_id = organization
   ),
   moved as (
-    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization
+    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization and f.sums = 'tallies'
   )
   select count(*) into added from found;
   return added;
@@ -177,20 +174,16 @@ begin
   for organization in
     select f.organization_id
     from program.fold f
-    where exists (select from program.unfolded_counts(f.organization_id))
-      -- Of a row that came and went between two folds, notes are left that count nothing.
-      or exists (select from program.tally_note n where n.organization_id = f.organization_id)
+    where f.sums = 'tallies'
+      and (
+        exists (select from program.unfolded_counts(f.organization_id))
+        -- Of a row that came and went between two folds, notes are left that count nothing.
+        or exists (select from program.tally_note n where n.organization_id = f.organization_id)
+      )
   loop
     added := added + program.fold_counts_of(organization);
     exit when added >= most;
   end loop;
   return added;
 end
-$$;
-
--- Of a dump that was restored: see core.adopt().
-create or replace procedure program.adopt_restored()
-language sql
-as $$
-  select program.fold_counts_of(f.organization_id) from program.fold f
 $$;

@@ -6,11 +6,11 @@ as $$
   with difference as (
     select c.organization_id, c.subject_id, c.noun, c.kind, c.rows::numeric, c.amount_minor::numeric
     from program.counted c
-    join program.fold f on f.organization_id = c.organization_id and pg_visible_in_snapshot(c.inserted_in, f.seen)
+    join program.fold f on f.organization_id = c.organization_id and f.sums = 'tallies' and pg_visible_in_snapshot(c.inserted_in, f.seen)
     union all
     select n.organization_id, n.subject_id, n.noun, n.kind, -n.rows, -n.amount_minor
     from program.tally_note n
-    join program.fold f on f.organization_id = n.organization_id and pg_visible_in_snapshot(n.inserted_in, f.seen)
+    join program.fold f on f.organization_id = n.organization_id and f.sums = 'tallies' and pg_visible_in_snapshot(n.inserted_in, f.seen)
     union all
     select t.organization_id, t.subject_id, t.noun, t.kind, -t.rows, -t.amount_minor
     from program.tally t

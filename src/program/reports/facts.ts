@@ -192,8 +192,8 @@ export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
   const signed = fact_columns.map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
   return sql`
     select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(asked, raw(`c.${asked.kind.dimension}`))}, c.currency, ${join(signed)}
-    from program.report_change c
-    where c.organization_id = ${tx.organization_id} and c.program_id = ${asked.program.id}
+    from program.unfolded_facts(${tx.organization_id}) c
+    where c.program_id = ${asked.program.id}
       and c.at >= ${ends[0]}::timestamptz and c.at < ${ends.at(-1)}::timestamptz
       and ${isAsked(tx, asked, 'c')}`;
 }

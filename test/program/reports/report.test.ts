@@ -69,7 +69,7 @@ t.test('counts what was there before anything was noted, while others write', as
   const ada = await shop.partner();
   const sale = await shop.sale({ customer_id: (await shop.referred(ada)).id });
   await rail.query(sql`update program.program set reports_ready = false where id = ${shop.program_id}`);
-  await rail.query(sql`delete from program.report_change where program_id = ${shop.program_id}`);
+  await rail.query(sql`delete from program.report_note where program_id = ${shop.program_id}`);
   await rail.query(sql`select program.drop_report_totals(array[${shop.program_id}])`);
   const now = Date.now();
   const window = `from=${new Date(now - 90 * 86_400_000).toISOString()}&to=${new Date(now + 3_600_000).toISOString()}`;
@@ -234,7 +234,7 @@ t.test('notes an update that changes what counts, and no other', async (t) => {
     transaction(rail.store, tenant, async (tx) => {
       await tx.all(update);
       return tx.all(sql`
-        select t.sign, t.noun from program.report_change t where t.xmin = pg_current_xact_id()::xid order by t.noun, t.sign`);
+        select t.sign, t.noun from program.report_note t where t.xmin = pg_current_xact_id()::xid order by t.noun, t.sign`);
     });
   const ofNothing = [
     sql`update program.commission set status = 'due' where id = ${commission?.id}`,

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import sql, { join, raw } from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { type Database, run } from '../../../core/postgres/database.ts';
 
 interface ProgramKey {
@@ -12,37 +12,29 @@ const nouns = {
   ...{ click: 'click', referral: 'referral', lead: 'customer', customer: 'customer', sale: 'sale', refund: 'refund' },
   ...{ commission: 'commission', clawback: 'commission', paid: 'commission' },
 };
-/** In the order in which a request writes them. Who writes to them waits for some milliseconds. */
-const locked = join(
-  ['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'report_change'].map((table) =>
-    raw(`program.${table}`),
-  ),
-);
 const most_rows = 20_000;
 
 /**
- * Counts anew what the reports of some programs are counted from: of those from before reports were summed, and of those whose `reports_ready`
- * an operator set to false. One connection locks the tables until the other one has a snapshot, and drops what was summed; what is written from
- * then on is noted, and what was there is noted from the snapshot. Can be begun again at any point.
+ * Counts anew the sums of the programs whose `reports_ready` an operator set to false: drops them, and notes the facts that the snapshot of their
+ * organization sees, as of one state of the database, while nobody folds. Can be begun again at any point.
  */
 export async function rebuildReports(database: Database): Promise<void> {
-  const writer = await database.connect();
-  const reader = await database.connect();
+  const client = await database.connect();
   try {
-    const programs = await dropSums(writer, reader);
+    await client.query('begin isolation level repeatable read');
+    const programs = await dropSums(client);
     for (const program of programs)
-      for (const [noun, table] of Object.entries(nouns)) await noteAll(reader, program, noun, table);
-    await reader.query('commit');
+      for (const [noun, table] of Object.entries(nouns)) await noteAll(client, program, noun, table);
     await run(
-      writer,
+      client,
       sql`update program.program t set reports_ready = true where t.id = any(${programs.map(({ id }) => id)})`,
     );
+    await client.query('commit');
   } catch (error) {
-    await Promise.allSettled([writer.query('rollback'), reader.query('rollback')]);
+    await client.query('rollback').catch(() => {});
     throw error;
   } finally {
-    writer.release();
-    reader.release();
+    client.release();
   }
 }
 
@@ -54,32 +46,33 @@ export async function hasUncounted(database: Database): Promise<boolean> {
   return uncounted;
 }
 
-async function dropSums(writer: pg.PoolClient, reader: pg.PoolClient): Promise<ProgramKey[]> {
-  await writer.query('begin');
-  await writer.query("set local lock_timeout = '3s'");
-  await run(writer, sql`lock table ${locked} in share row exclusive mode`);
-  await reader.query('begin isolation level repeatable read');
+async function dropSums(client: pg.PoolClient): Promise<ProgramKey[]> {
   const programs = await run<ProgramKey>(
-    reader,
-    sql`select t.organization_id, t.id from program.program t where not t.reports_ready order by t.organization_id, t.id`,
+    client,
+    sql`
+      select t.organization_id, t.id
+      from program.program t
+      join program.fold f on f.organization_id = t.organization_id and f.sums = 'reports'
+      where not t.reports_ready
+      order by t.organization_id, t.id
+      for update of f`,
   );
   const ids = programs.map(({ id }) => id);
-  await run(writer, sql`delete from program.report_change t where t.program_id = any(${ids})`);
-  await run(writer, sql`select program.drop_report_totals(${ids})`);
-  await writer.query('commit');
+  await run(client, sql`delete from program.report_note t where t.program_id = any(${ids})`);
+  await run(client, sql`select program.drop_report_totals(${ids})`);
   return programs;
 }
 
 /** By ranges of ids, which an index leads to, so that no statement takes long, and all of them together no longer than to read the rows once. */
 async function noteAll(
-  reader: pg.PoolClient,
+  client: pg.PoolClient,
   { organization_id, id: program_id }: ProgramKey,
   noun: string,
   table: string,
 ): Promise<void> {
   for (let after = ''; ; ) {
     const [range] = await run<{ last: string | null }>(
-      reader,
+      client,
       sql`
         select max(r.id) as last
         from (
@@ -91,11 +84,12 @@ async function noteAll(
     );
     if (!range?.last) return;
     await run(
-      reader,
+      client,
       sql`
-        insert into program.report_change
+        insert into program.report_note
         select 1, f.*
         from program.report_fact f
+        join program.fold d on d.organization_id = f.organization_id and d.sums = 'reports' and pg_visible_in_snapshot(f.inserted_in, d.seen)
         where f.organization_id = ${organization_id} and f.program_id = ${program_id} and f.noun = ${raw(`'${noun}'`)}
           and f.id > ${after} and f.id <= ${range.last}`,
     );
