@@ -81,6 +81,14 @@ const containers = [
   '<div class="protonmail_quote">On Monday, Ada wrote:<br><blockquote class="protonmail_quote">Hello</blockquote></div>',
   '<div name="messageReplySection">On Feb 2, 2026, Ada wrote:<br><blockquote type="cite">Hello</blockquote></div>',
   '<blockquote type="cite">Hello</blockquote>',
+  // Without a line that says who wrote it, or with one in any language.
+  '<div class="gmail_quote">Hello <a href="https://x.example">Unsubscribe</a></div>',
+  '<div class="gmail_quote gmail_quote_container"><div class="gmail_attr">Ada, ma 2.2. klo 10.04:</div><blockquote class="gmail_quote">Hello</blockquote></div>',
+  '<div class="moz-cite-prefix">Ada napisao je:<br></div><blockquote type="cite">Hello</blockquote>',
+  ...['class="yahoo_quoted"', 'class="protonmail_quote"', 'class="zmail_extra"', 'id="divRplyFwdMsg"'].map(
+    (sign) => `<div ${sign}>Hello</div>`,
+  ),
+  '<div id="appendonsend"></div><div>Hello</div>',
 ];
 
 const written = (text: string): string => readWritten({ text, html: '' }).text;
@@ -98,6 +106,10 @@ t.test('cuts below a header, a line or a container', async (t) => {
   }
   for (const words of separators) t.equal(written(`${said}\n\n-----${words}-----\n\n${old}`), said, words);
   for (const html of containers) t.equal(readWritten({ text: '', html: `<div>Yes.</div>${html}` }).text, 'Yes.', html);
+  const between =
+    '<div class="gmail_quote"><div class="gmail_attr">Ada:</div><blockquote>Join?</blockquote><div>Yes.</div><blockquote>Who pays?</blockquote><div>You do.</div></div>';
+  const answers = readWritten({ text: '', html: `<div>See below.</div>${between}` }).text;
+  t.ok(answers.includes('You do.'), 'answers between stay');
 });
 
 t.test('cuts a quote that a program broke, and one that begins on the line of the answer', async (t) => {

@@ -5,6 +5,8 @@ const separator = '-----Original Message-----';
 
 /** Containers that mail programs put around what they quote, without marking each line. */
 const containers = [
+  'div.gmail_quote',
+  'div.gmail_quote_container',
   'div.yahoo_quoted',
   'div.gmail_extra_quote',
   'div.protonmail_quote',
@@ -27,6 +29,8 @@ const containers = [
   'div[name=quote]',
   'div.WebkitMailQuote',
 ];
+/** Lines above a quote that say who wrote it when, in whatever language. */
+const attributions = ['div.gmail_attr', 'div.moz-cite-prefix'];
 const signatures = [
   'div.gmail_signature',
   'span.gmail_signature_prefix',
@@ -51,6 +55,7 @@ const quoted: Formatter = (element, walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 });
   walk(element.children, builder);
 };
+const attribution: Formatter = (element, _walk, builder) => quoted(element, () => {}, builder, {});
 
 /** Outlook on Windows draws a line above the header of what it quotes, and gives the container no name. */
 const division: Formatter = (element, walk, builder) => {
@@ -79,7 +84,7 @@ const read = compile({
   // The whole document: what is quoted may be a document with a body of its own, and what answers it stand outside of any.
   baseElements: { selectors: [], returnDomByDefault: true },
   limits: { maxInputLength: 1 << 18, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
-  formatters: { quoted, division, link },
+  formatters: { quoted, attribution, division, link },
   selectors: [
     { selector: 'a', format: 'link' },
     { selector: 'img', format: 'skip' },
@@ -94,6 +99,7 @@ const read = compile({
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
     { selector: 'blockquote', options: { trimEmptyLines: false } },
     ...containers.map((selector) => ({ selector, format: 'quoted' })),
+    ...attributions.map((selector) => ({ selector, format: 'attribution' })),
     ...signatures.map((selector) => ({ selector, format: 'skip' })),
   ],
 });
