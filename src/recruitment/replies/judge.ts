@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beginsWithYes, certainLabel } from './certain.ts';
+import { beginsWithYes, certainLabel } from './certain/certain.ts';
 import { shareKnown } from './known.ts';
 import { foreignLanguage, isOtherScript, languageOf, likelyLanguages, resemblesKnown } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { figuresOf } from '../../../src/recruitment/replies/cross_validation.ts';
 import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
 import { readKnownWords } from '../../../src/recruitment/replies/known.ts';
+import { figuresOf } from '../../../src/recruitment/replies/learning/cross_validation.ts';
+import { fingerprint, readTexts, train } from '../../../src/recruitment/replies/learning/training.ts';
 import { decodeModel } from '../../../src/recruitment/replies/model.ts';
 import { namedIn } from '../../../src/recruitment/replies/named.ts';
-import { fingerprint, readTexts, train } from '../../../src/recruitment/replies/training.ts';
 import { read, wordsWithin } from '../../../src/recruitment/replies/words.ts';
 
 /** Three texts of each kind in each language; none of them is among the texts that the model learns. */

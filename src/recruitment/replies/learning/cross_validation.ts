@@ -1,7 +1,7 @@
-import { type Label, labels, probabilities } from './model.ts';
+import { type Label, labels, probabilities } from '../model.ts';
+import { read } from '../words.ts';
 import { random, shuffle } from './random.ts';
 import { type Example, train } from './training.ts';
-import { read } from './words.ts';
 
 /** What a model says of a text that it has not learned. */
 export interface Judged {

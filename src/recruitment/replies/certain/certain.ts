@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Label } from './model.ts';
-import type { Reading } from './words.ts';
+import type { Label } from '../model.ts';
+import type { Reading } from '../words.ts';
 
 /** Texts that mean one thing wherever they stand alone, in their normal form. */
 const certain = new Map<string, Label>();
-for (const line of readFileSync(join(import.meta.dirname, 'phrases', 'certain.tsv'), 'utf8').split('\n')) {
+for (const line of readFileSync(join(import.meta.dirname, '../phrases', 'certain.tsv'), 'utf8').split('\n')) {
   const [label, text] = line.split('\t');
   if (text !== undefined) certain.set(text, label as Label);
 }

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { knownWordsOf } from '../known.ts';
+import { encodeModel } from '../model.ts';
 import {
   calibrated,
   crossSources,
@@ -10,8 +12,6 @@ import {
   type Judged,
   likeliest,
 } from './cross_validation.ts';
-import { knownWordsOf } from './known.ts';
-import { encodeModel } from './model.ts';
 import { fingerprint, readTexts, train } from './training.ts';
 
 /** Mails differ more from the texts than these from each other: that much less sure is the model of them than of texts that it has not learned. */
@@ -42,8 +42,8 @@ function makeWeights(): void {
     );
   }
   const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
-  writeFileSync(join(import.meta.dirname, 'weights.bin'), file);
-  writeFileSync(join(import.meta.dirname, 'known_words.gz'), gzipSync(knownWordsOf(examples)));
+  writeFileSync(join(import.meta.dirname, '../weights.bin'), file);
+  writeFileSync(join(import.meta.dirname, '../known_words.gz'), gzipSync(knownWordsOf(examples)));
   console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 }
 
