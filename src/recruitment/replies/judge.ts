@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beginsWithYes, certainLabel } from './certain/certain.ts';
+import { type Plain, readPlain } from './certain/plain.ts';
 import { shareKnown } from './known.ts';
-import { foreignLanguage, isOtherScript, languageOf, likelyLanguages, resemblesKnown } from './language.ts';
+import { foreignLanguage, isOtherScript, languageOf, resemblesKnown } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
 import { type Named, namedIn } from './named.ts';
-import { findPhrases } from './phrases.ts';
-import { mayWishInAnyLanguage, saysWish } from './wish.ts';
+import { mayWishInAnyLanguage } from './wish.ts';
 import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
@@ -38,10 +38,8 @@ const lean: Record<Label, number> = {
   angry: 1.25,
   unsubscribe: 1.5,
 };
-/** The most for anger that its words do not prove: too little to mark somebody as not to be contacted. */
-const most_for_unproven_anger = 0.75;
-/** For a wish to be taken off that its text does not say in so many words, or contradicts: a person looks at it. */
-const most_for_doubted_wish = 0.5;
+/** For anger and a wish to be taken off that its text does not consist of: a person looks at it. Both bar somebody for good. */
+const most_for_doubted = 0.5;
 /** In a language without a model one kind is as likely as another. */
 const confidence_without_model = 0.15;
 /** A text of whose words fewer are known to any one language with a model is in another language; up to the second, statistics decide. */
@@ -49,10 +47,6 @@ const [least_known, most_doubted] = [0.5, 0.6];
 /** Of whose words fewer are known may be in a neighbour of one: a person looks at it. */
 const least_surely_known = 0.7;
 const most_for_doubted_language = 0.5;
-const proofs_of_anger = new Set(['insult', 'spam', 'angry_sign']);
-/** Words like "lawyer", "court" and "stop" are said in calm as well: one of them alone proves nothing. */
-const hints_of_anger = new Set(['threat', 'stop']);
-const wishes_to_be_removed = new Set(['removal', 'stop']);
 
 const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin')));
 
@@ -64,16 +58,18 @@ export function judgeReply(text: string, subject = ''): Judgement {
   const said = text.trim() === '' ? withoutPrefixes(subject) : text;
   const reading = read(said);
   const certain = certainLabel(reading);
-  const known = certain ? 1 : isOtherScript(said) ? 0 : shareKnown(reading);
+  const plain = readPlain(said);
+  const known = certain || plain ? 1 : isOtherScript(said) ? 0 : shareKnown(reading);
   if (known < least_known || (known < most_doubted && !resemblesKnown(said))) return unknown(said);
-  const { label, confidence } = certain ? { label: certain, confidence: certain_confidence } : labelOf(said, reading);
+  const { label, confidence } = certain
+    ? { label: certain, confidence: certain_confidence }
+    : labelOf(said, reading, plain);
   const kind = label === 'unsubscribe' ? 'negative' : label;
   return {
     kind,
     confidence: known < least_surely_known ? Math.min(confidence, most_for_doubted_language) : confidence,
     language: languageOf(said),
-    unsubscribe:
-      label === 'unsubscribe' || (label === 'angry' && says(reading, wishes_to_be_removed) && saysWish(said)),
+    unsubscribe: label === 'unsubscribe' || (label === 'angry' && plain?.wishes === true),
     named: kind === 'wrong_person' ? namedIn(said) : null,
   };
 }
@@ -87,37 +83,15 @@ const unknown = (text: string): Judgement => ({
 const withoutPrefixes = (subject: string): string =>
   subject.slice(0, 1_000).replace(/^(?:\s*(?:re|aw|antw|fwd?|wg|tr|sv|rv|res|enc|rif|r|i)\s*:)+/i, '');
 
-function labelOf(text: string, reading: Reading): { label: Label; confidence: number } {
+function labelOf(text: string, reading: Reading, plain: Plain | undefined): { label: Label; confidence: number } {
   const shares = probabilities(model, reading);
   const label = labels.reduce((most, one) => (shares[one] * lean[one] > shares[most] * lean[most] ? one : most));
+  if (plain?.wishes || (plain && label === 'angry'))
+    return { label: label === 'angry' ? label : 'unsubscribe', confidence: certain_confidence };
   // Yes and a question is a yes.
   if (label === 'question' && beginsWithYes(text)) {
     return { label: 'positive', confidence: Math.min(shares.positive + shares.question, 1) };
   }
-  if (label === 'unsubscribe' && !saysWish(text))
-    return { label, confidence: Math.min(shares[label], most_for_doubted_wish) };
-  const unproven = label === 'angry' && !provesAnger(reading);
-  return { label, confidence: unproven ? Math.min(shares.angry, most_for_unproven_anger) : shares[label] };
-}
-
-function provesAnger(reading: Reading): boolean {
-  return says(reading, proofs_of_anger) || countOf(reading, hints_of_anger) > 1;
-}
-
-/** Whether a phrase of the lexicon with one of these meanings is in the text. */
-function says(reading: Reading, meanings: ReadonlySet<string>): boolean {
-  return countOf(reading, meanings) > 0;
-}
-
-/** At how many places of the text a phrase with one of these meanings begins. */
-function countOf(reading: Reading, meanings: ReadonlySet<string>): number {
-  const languages = likelyLanguages(reading);
-  const counts = reading.sentences.map(({ words }) => {
-    const found = findPhrases(
-      words.map(({ word }) => word),
-      languages,
-    );
-    return new Set(found.filter(({ meaning }) => meanings.has(meaning)).map(({ start }) => start)).size;
-  });
-  return counts.reduce((sum, count) => sum + count, 0);
+  const bars = label === 'unsubscribe' || label === 'angry';
+  return { label, confidence: bars ? Math.min(shares[label], most_for_doubted) : shares[label] };
 }

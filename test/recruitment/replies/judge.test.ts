@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { sentences } from '../../../src/recruitment/replies/certain/sentences.ts';
 import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
 import { readKnownWords } from '../../../src/recruitment/replies/known.ts';
 import { figuresOf } from '../../../src/recruitment/replies/learning/cross_validation.ts';
@@ -238,6 +239,12 @@ const texts: Record<string, Record<string, string[]>> = {
 
 const labelOf = ({ kind, unsubscribe }: Judgement): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
 
+t.test('leaves out no word that negates', async (t) => {
+  for (const [language, { idle, rude }] of Object.entries(sentences))
+    for (const word of 'no non not dont never nicht kein nie ne pas plus nunca nao mai neither'.split(' '))
+      t.notOk(`${idle} ${rude}`.split(' ').includes(word), `${language}: ${word}`);
+});
+
 for (const [language, kinds] of Object.entries(texts)) {
   t.test(`tells the kinds of a reply in ${language} apart`, async (t) => {
     for (const [label, its] of Object.entries(kinds)) {
@@ -383,6 +390,13 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'Por favor, dadme de baja de vuestra lista.',
     'Vi prego di cancellarmi dalla vostra lista.',
     'Por favor, removam o meu endereço da vossa lista.',
+    'Hi Ada,\n\nI no longer wish to receive these e-mails. Thank you for your understanding.\n\nMia Brandt',
+    'Könnten Sie mich bitte aus dem Verteiler nehmen? Danke!',
+    'Bitte löschen Sie meine Daten und schreiben Sie mir nicht mehr.',
+    'Je ne souhaite plus recevoir vos mails.',
+    'No me envíen más correos, por favor.',
+    'Non scrivetemi più, grazie.',
+    'Não me mandem mais e-mails, por favor.',
   ];
   for (const text of sure) {
     const { unsubscribe, confidence } = judgeReply(text);
@@ -399,6 +413,33 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'Non voglio disiscrivermi, anzi',
     'No quiero darme de baja, al contrario',
     'Is your mailing list large?',
+    // Denied, in the word order of each language.
+    'Bitte löschen Sie mich nicht aus dem Verteiler. Ich möchte gerne Partner werden.',
+    'Bitte streichen Sie mich nicht aus der Liste, ich bin noch interessiert.',
+    'Nein, bitte nicht abmelden',
+    'Ne me désinscrivez pas',
+    'Non cancellatemi',
+    'No remover',
+    'Please never stop sending me emails',
+    // Past, asked, or a condition.
+    'I accidentally unsubscribed. Please add me back.',
+    'If I join, can I unsubscribe later?',
+    'Can I unsubscribe?',
+    'Falls ich teilnehme: Kann ich mich jederzeit wieder abmelden?',
+    'Is there a way to unsubscribe from just the weekly stats but remain a partner?',
+    'Why did you remove me from your list?',
+    // About somebody or something else.
+    "Please delete my previous application, I'd like to apply again with the new domain.",
+    "Please remove Tom from cc, he left. I'm your contact now and we want to join.",
+    'Bitte nehmen Sie Herrn Meier aus dem Verteiler, ich bin künftig Ihr Ansprechpartner.',
+    'Please unsubscribe my old address bob@old.example and use this one. Looking forward to the partnership!',
+    'Bitte entfernen Sie meine alte Adresse nicht, ich will weiter dabei sein',
+    'Please remove me from the list, I will sign up with my private address.',
+    'Remove me from your list or send me the contract',
+    'Please take me off hold',
+    // What programs write.
+    'Thanks for signing up! Use code WELCOME10. You can unsubscribe at any time.',
+    'If you are not the intended recipient, please delete this message and remove it from your system.',
   ];
   for (const text of unsure) {
     const judged = judgeReply(text);
@@ -406,9 +447,26 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
   }
 });
 
-t.test('is no more than 75 % sure of anger without insult, threat or complaint', async (t) => {
-  t.ok(judgeReply('Well, well, well, there you are, every Tuesday, like the bin men.').confidence <= 0.75);
-  t.ok(judgeReply('Fuck off, you spammers, I am calling my lawyer!').confidence >= 0.8);
+t.test('is sure of anger that a text consists of alone', async (t) => {
+  const sure = [
+    'Fuck off, you spammers, I am calling my lawyer!',
+    'You idiots, stop sending me this fucking spam! Remove me from your list or I will sue you!',
+    'Lasst mich in Ruhe, ihr Spammer!!',
+    'Arrêtez de me harceler !!!',
+  ];
+  for (const text of sure) t.ok(judgeReply(text).confidence >= 0.8, `sure: ${text}`);
+  const unsure = [
+    'Well, well, well, there you are, every Tuesday, like the bin men.',
+    'Shut up and take my money :D',
+    'Shut up and take my money',
+    "This is insane. I hate that I didn't find you earlier. Let's do it.",
+    'You bastards, this is exactly what I needed.',
+    'Fuck off, you idiots :D',
+  ];
+  for (const text of unsure) {
+    const { kind, confidence } = judgeReply(text);
+    t.ok(kind !== 'angry' || confidence <= 0.5, `not sure: ${text}`);
+  }
   const calm = [
     'The lawyer is content, and so am I.',
     'I am in court until Thursday.',
