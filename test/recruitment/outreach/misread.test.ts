@@ -144,6 +144,7 @@ t.test('a text that only may refuse, or ask to be taken off, decides nothing', a
   const outreach = await openReadOutreach(rail, server);
   const friendly = [
     'Please stop by our office to discuss',
+    'Shut up and take my money :D',
     'Please remove the NDA clause and we have a deal',
     'I do not want to unsubscribe, I want to know more',
     'Yes, please send the details.\n\nMia\n\nIf you do not want to receive our emails any more, unsubscribe here: https://writer.example.net/u',
@@ -154,15 +155,20 @@ t.test('a text that only may refuse, or ask to be taken off, decides nothing', a
     '네, 관심 있습니다. 자세한 내용을 보내 주세요.',
     'כן, אני מעוניין. אנא שלחו פרטים.',
   ];
-  const foreign_wish = 'Отпишите меня, пожалуйста.';
+  const wishes = [
+    'Отпишите меня, пожалуйста.',
+    'Bitte löschen Sie mich nicht aus dem Verteiler. Ich möchte gerne Partner werden.',
+    'I accidentally unsubscribed. Please add me back.',
+    'If you are not the intended recipient, please delete this message and remove it from your system.',
+  ];
   const sent = [];
-  for (const text of [...friendly, ...foreign, foreign_wish])
+  for (const text of [...friendly, ...foreign, ...wishes])
     sent.push({ text, ...(await answered(rail, outreach, text)) });
   for (const { text, prospect_id } of sent) {
     const [message] = await inbound(outreach, prospect_id);
     t.equal(message?.purpose, 'reply', text);
     if (text.includes('unsubscribe here')) t.match(message, { reply_kind: 'positive', needs_review: false }, text);
-    if (text === foreign_wish) {
+    if (wishes.includes(text)) {
       t.match(message, { reply_kind: 'question', needs_review: true }, text);
       t.match(await outreach.caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'contacted' }, text);
     }
@@ -211,49 +217,66 @@ t.test('what the server of the inbox found to be forged is kept for review, and 
   t.same(await barsIn(outreach), []);
 });
 
-t.test('an answer to our email that fails authentication is a reply, and bars nobody', async (t) => {
+t.test('an answer to our email that fails DMARC is kept for review, unless a mailto names the email', async (t) => {
   const outreach = await openReadOutreach(rail, server);
+  const { caller } = outreach;
   const failed = found('dmarc=fail header.from=x.com');
-  const yes = await answered(rail, outreach, 'Yes, please send me the details.', failed);
-  const off = await answered(rail, outreach, 'Please remove me from your mailing list.', failed);
-  t.match(await untilTold(outreach, yes.prospect_id, 2), [
-    ['reply.received', {}],
-    [/stage/, { to: 'interested' }],
-  ]);
-  t.match(await untilTold(outreach, off.prospect_id, 1), [['reply.received', { reply_kind: 'question' }]]);
-  t.match(await inbound(outreach, off.prospect_id), [{ purpose: 'reply', needs_review: true }]);
-  t.match(await outreach.caller.get(`${v1}/prospects/${off.prospect_id}`), { stage: 'contacted' });
+  const texts = [
+    'Yes, please send me the details.',
+    'Please remove me from your mailing list.',
+    'Fuck off, you spammers!',
+  ];
+  for (const text of texts) {
+    const { prospect_id, sequence_id } = await answered(rail, outreach, text, failed);
+    t.match(await inbound(outreach, prospect_id), [{ purpose: 'reply', reply_kind: 'question', needs_review: true }]);
+    t.match(await caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'contacted', unsubscribed_at: null }, text);
+    t.match(await caller.get(`${v1}/sequences/${sequence_id}`), { pause_causes: ['auto_reply'] });
+    t.same(told(outreach, prospect_id), [], text);
+  }
+  const away = await answered(rail, outreach, 'I am away.', { ...failed, 'Auto-Submitted': 'auto-replied' });
+  t.match(await inbound(outreach, away.prospect_id), [{ purpose: 'auto_reply', needs_review: false }]);
   t.same(await barsIn(outreach), []);
+  const to = await mail(rail, outreach);
+  server.deliver(outreach.user, answerTo(to, '', { ...failed, Subject: `unsubscribe ${to.message_id}` }));
+  t.match(await inbound(outreach, to.prospect_id), [{ purpose: 'unsubscribe', needs_review: false }]);
+  t.match(await barsIn(outreach), [{ reason: 'unsubscribed', lifted: false }]);
 });
 
-t.test('an unsubscribe that nothing proves can be taken back, and a proven one cannot', async (t) => {
-  const outreach = await openReadOutreach(rail, server);
-  const [unproven, planted, proven] = [
-    await mail(rail, outreach),
-    await mail(rail, outreach),
-    await mail(rail, outreach),
-  ];
-  const subject = { ...loose, Subject: 'unsubscribe' };
-  server.deliver(outreach.user, answerTo(unproven, '', { ...subject, 'Message-ID': newMessageId() }));
-  const passes = ({ email }: { email: string }) => {
-    const domain = email.split('@')[1];
-    return found(`dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`);
-  };
-  // Nothing says that the server of the inbox writes results: a sender may have planted them.
-  server.deliver(outreach.user, answerTo(planted, '', { ...subject, ...passes(planted) }));
-  const [of_unproven] = await inbound(outreach, unproven.prospect_id);
-  const [of_planted] = await inbound(outreach, planted.prospect_id);
-  await outreach.caller.patch(`${v1}/inboxes/${outreach.inbox_id}`, { authserv_id: 'mx.acme.example.com' });
-  server.deliver(outreach.user, answerTo(proven, '', { ...subject, ...passes(proven) }));
-  const [of_proven] = await inbound(outreach, proven.prospect_id);
-  t.match(of_unproven, { purpose: 'unsubscribe', needs_review: true });
-  t.match(of_planted, { purpose: 'unsubscribe', needs_review: true });
-  t.match(of_proven, { purpose: 'unsubscribe', needs_review: false });
-  t.equal((await reclassify(outreach, of_unproven?.id, 'question')).status, 200);
-  t.equal((await reclassify(outreach, of_planted?.id, 'question')).status, 200);
-  t.equal((await reclassify(outreach, of_proven?.id, 'question')).status, 409);
-  t.match(await barsIn(outreach), [{ lifted: true }, { lifted: true }, { lifted: false }]);
-});
+t.test(
+  'an unproven wish to be taken off, or anger, is for a person to look at, and a proven one takes effect',
+  async (t) => {
+    const outreach = await openReadOutreach(rail, server);
+    const { caller, user } = outreach;
+    const passes = (email: string) => {
+      const domain = email.split('@')[1];
+      return found(`dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`);
+    };
+    const mails: [text: string, fields: Json][] = [
+      ['', { Subject: 'unsubscribe' }],
+      ['Unsubscribe', {}],
+      ['Fuck off, you spammers!', {}],
+    ];
+    // Without results; and with those that nothing says are the own server's: a sender may have planted them.
+    for (const is_planted of [false, true])
+      for (const [text, fields] of mails) {
+        const to = await mail(rail, outreach);
+        const results = is_planted ? passes(to.email) : {};
+        server.deliver(user, answerTo(to, text, { ...loose, ...fields, ...results, 'Message-ID': newMessageId() }));
+        t.match(await inbound(outreach, to.prospect_id), [{ purpose: 'reply', needs_review: true }], text);
+        t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), {
+          ...{ stage: 'contacted', unsubscribed_at: null, do_not_contact: null },
+        });
+      }
+    t.same(await barsIn(outreach), []);
+    await caller.patch(`${v1}/inboxes/${outreach.inbox_id}`, { authserv_id: 'mx.acme.example.com' });
+    const proven = await mail(rail, outreach);
+    server.deliver(user, answerTo(proven, '', { ...loose, Subject: 'unsubscribe', ...passes(proven.email) }));
+    const [of_proven] = await inbound(outreach, proven.prospect_id);
+    t.match(of_proven, { purpose: 'unsubscribe', needs_review: false });
+    t.equal((await reclassify(outreach, of_proven?.id, 'question')).status, 409);
+    t.match(await barsIn(outreach), [{ reason: 'unsubscribed', lifted: false }]);
+  },
+);
 
 t.test('an invitation and a reaction ask for review, and pause follow-ups', async (t) => {
   const outreach = await openReadOutreach(rail, server);

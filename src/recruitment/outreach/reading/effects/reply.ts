@@ -3,7 +3,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { least_confidence } from '../../../../mail/incoming/judge.ts';
-import { isForged } from '../../../../mail/incoming/message/authentication_results.ts';
+import { isAuthentic, isForged } from '../../../../mail/incoming/message/authentication_results.ts';
 import { type Actor, nobody } from '../../../brands/acting.ts';
 import { suppress } from '../../../contact/mark.ts';
 import { event } from '../../../events/event.ts';
@@ -32,6 +32,7 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   const { answered, judgement } = answer;
   const { kind, confidence, named } = meaningOf(answer);
   const bars = barsOf(answer);
+  const is_unsure = isUncertainWish(answer) || (kind === 'angry' && !isFromThem(answer));
   if (bars.length > 0) await lockSuppressions(tx);
   const prospect = await lockedProspect(tx, answered);
   if (!prospect) return 'unrelated';
@@ -41,12 +42,12 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), end);
   const message_id = await keepInbound(tx, vault, answer, {
     ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
-    ...{ needs_review: judgement.needs_review || isUncertainWish(answer), has_text: true },
+    ...{ needs_review: judgement.needs_review || is_unsure, has_text: true },
   });
   await countReply(tx, prospect.id);
   const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
   tellReply(tx, { id: message_id, brand_id, campaign_id, sequence_id, inbox_id }, prospect.id, kind, nobody);
-  const to = isUncertainWish(answer) ? prospect.stage : stageAfterReply(prospect.stage, effectOf(kind, confidence));
+  const to = is_unsure ? prospect.stage : stageAfterReply(prospect.stage, effectOf(kind, confidence));
   await moveStage(tx, prospect, { to, reason: 'reply_received', by: nobody });
   for (const reason of bars) await barAngry(tx, vault, answered, prospect, reason, message_id);
   if (ended.length > 0 && answered.campaign_id !== null) await finishCampaigns(tx, [answered.campaign_id]);
@@ -67,16 +68,21 @@ export function meaningOf({ judgement, meaning }: Judged): Pick<Meaning, 'kind' 
 export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind =>
   confidence !== null && confidence < least_confidence ? 'not_now' : kind;
 
-/** A text that only may ask to be taken off, or whose sender failed authentication, is a reply that somebody should look at. */
+/** It asks to be taken off, and not surely: a text of which the judge is unsure, or a mail whose sender is not proven. Somebody should look at it. */
 export const isUncertainWish = (answer: Answer): boolean =>
   answer.judgement.kind === 'unsubscribe' &&
-  answer.judgement.confidence !== null &&
-  (answer.judgement.needs_review || isForged(answer.authentication));
+  (!isFromThem(answer) || (answer.judgement.confidence !== null && isDoubted(answer)));
 
-/** Certain anger bars, and with a wish to be taken off for good, as an unsubscribe does. */
+/** By a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
+const isFromThem = ({ is_proven, authentication }: Answer): boolean => is_proven || isAuthentic(authentication);
+
+const isDoubted = ({ judgement, authentication }: Answer): boolean =>
+  judgement.needs_review || isForged(authentication);
+
+/** Certain anger of a proven sender bars, and with a wish to be taken off for good, as an unsubscribe does. */
 function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
   const { kind, confidence } = meaningOf(answer);
-  if (kind !== 'angry' || answer.judgement.needs_review || isForged(answer.authentication)) return [];
+  if (kind !== 'angry' || !isFromThem(answer) || isDoubted(answer)) return [];
   if (answer.meaning?.unsubscribe) return ['angry_reply', 'unsubscribed'];
   return confidence >= least_for_mark ? ['angry_reply'] : [];
 }

@@ -45,11 +45,15 @@ export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
   return kind;
 }
 
-/** What people and programs write. A report of a server is judged by what it proves of itself. */
-export const isSetAside = (answer: Answer): boolean =>
-  ['reply', 'auto_reply', 'unsubscribe'].includes(answer.judgement.kind) &&
-  !answer.is_proven &&
-  isForged(answer.authentication);
+/**
+ * What people and programs write and the own server found to be forged. What names a Message-ID of ours is set aside where DMARC failed, as forwarded mail
+ * fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is judged by what it proves of itself.
+ */
+export function isSetAside({ judgement: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
+  if (!is_proven) return ['reply', 'auto_reply', 'unsubscribe'].includes(kind) && isForged(authentication);
+  const is_judged = kind === 'reply' || (kind === 'unsubscribe' && unsubscribe_id === null);
+  return is_judged && authentication.dmarc === 'fail';
+}
 
 /**
  * Keeps it for a person to look at: no event, no stage, nobody is barred, no sequence ends. Follow-ups wait some days after what may be a person's

@@ -1,7 +1,6 @@
 /** What a wish to be taken off changes: the same as the link of an email. */
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
-import { isAuthentic } from '../../../../mail/incoming/message/authentication_results.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import { unsubscribe } from '../../unsubscribing/unsubscribe.ts';
 import type { Answer } from './answer.ts';
@@ -11,7 +10,7 @@ import { lockedProspect } from './prospect.ts';
 
 /**
  * The sender's address is barred beside the one that was written to. Of a prospect who was erased nothing is kept. It is for good where a mailto asks for
- * it that names the email, or whose sender is proven; what else is read from a text a person can take back.
+ * it; what is read from a text a person can take back. The sender is proven, else it was kept for a person to look at.
  */
 export async function takeUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Promise<'unsubscribe' | 'known'> {
   const { answered, judgement } = answer;
@@ -19,9 +18,8 @@ export async function takeUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Pro
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answered);
   const prospect = await lockedProspect(tx, answered);
-  const is_from_them = answer.is_proven || isAuthentic(answer.authentication);
-  const confidence = is_from_them ? judgement.confidence : (judgement.confidence ?? 1);
-  const kept = { purpose: 'unsubscribe', confidence, needs_review: !is_from_them, has_text: true } as const;
+  const { confidence } = judgement;
+  const kept = { purpose: 'unsubscribe', confidence, needs_review: false, has_text: true } as const;
   const id = prospect ? await keepInbound(tx, vault, answer, kept) : answered.id;
   await unsubscribe(tx, vault, { id }, prospect && confidence !== null ? id : null);
   return 'unsubscribe';
