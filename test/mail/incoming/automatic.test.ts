@@ -22,6 +22,12 @@ t.test('knows automatic replies by their fields', async (t) => {
     { 'X-POST-MessageClass': '9; Autoresponder' },
     { 'X-Auto-Response-Suppress': 'All', 'X-MS-Exchange-Inbox-Rules-Loop': 'grace@blog.example' },
     { 'Return-Path': '<>', Precedence: 'bulk' },
+    // Of these a person looks whether somebody wrote it all the same.
+    { 'Return-Path': '<>' },
+    { Precedence: 'bulk' },
+    { Precedence: 'list' },
+    { 'List-Unsubscribe': '<https://news.example/u>' },
+    { 'List-Id': 'Team <team.lists.example>' },
   ];
   for (const one of fields) t.ok(await byMail(one), JSON.stringify(one));
   const others: Record<string, string>[] = [
@@ -29,7 +35,8 @@ t.test('knows automatic replies by their fields', async (t) => {
     { 'Auto-Submitted': 'no' },
     { 'X-Auto-Response-Suppress': 'DR, OOF, AutoReply' },
     { 'X-Autoreply': 'no' },
-    { Precedence: 'bulk' },
+    { 'Feedback-ID': '1.eu-west-1.x:AmazonSES' },
+    { Precedence: 'normal' },
   ];
   for (const one of others) t.notOk(await byMail(one), JSON.stringify(one));
 });

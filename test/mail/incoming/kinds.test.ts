@@ -214,6 +214,67 @@ const table: Record<string, Case[]> = {
       {},
     ],
   ],
+  'what goes to many': [
+    [
+      'auto_reply other ?',
+      'Thanks for signing up! Use code WELCOME10. You can unsubscribe at any time.',
+      { 'List-Unsubscribe': '<https://news.example/u>', 'Feedback-ID': '1:x:news' },
+    ],
+    [
+      'auto_reply other ?',
+      'Your request to the Team mailing list\n\n    Posting of your message\n\nhas been rejected by the list moderator.',
+      { Subject: 'Request to mailing list Team rejected', Precedence: 'bulk', 'List-Id': '<team.lists.example>' },
+    ],
+    ['auto_reply other ?', 'Yes, we would love to join.', { 'List-Id': '<team.lists.example>' }],
+    ['auto_reply other ?', 'Please remove me from your list.', { 'Return-Path': '<>' }],
+    ['reply wrong_person ?', 'Grace has left the company. Please contact Bob Martin.', { 'Return-Path': '<>' }],
+    [
+      'reply positive',
+      '##- Please type your reply above this line -##\n\nGrace (Blog)\n\nFeb 3, 2026, 09:12\n\nHello Ada,\n\nyes, we want to join. Please send me the details.\n\nGrace',
+      { ...desk, Precedence: 'bulk', 'Feedback-ID': '1:x:desk' },
+    ],
+    ['reply positive ?', 'Yes, we would love to join. Please send me the link.', { 'Feedback-ID': '1:x:desk' }],
+    ['reply positive ?', 'Yes, we would love to join.', { 'X-Auto-Response-Suppress': 'DR, OOF, AutoReply' }],
+  ],
+  'receipts of reading and recalls': [
+    [
+      'auto_reply receipt',
+      'Your message\n\n   To: Grace\n   Subject: Our program\n   Sent: 3 February 2026 09:12\n\nwas read on 3 February 2026 10:00.',
+      { Subject: 'Read: Our program' },
+    ],
+    ['auto_reply receipt', '', { Subject: 'Gelesen: Unser Programm' }],
+    ['auto_reply receipt', 'Votre message à Grace a été lu le 3 février 2026.', { Subject: 'Lu : Programme' }],
+    ['auto_reply receipt', '', { Subject: 'Leído: Programa' }],
+    ['auto_reply receipt', '', { Subject: 'Przeczytano: Program' }],
+    [
+      'auto_reply receipt',
+      'This is a Return Receipt for the mail that you sent to grace@blog.example.\n\nNote: This Return Receipt only acknowledges that the message was displayed.',
+      { Subject: 'Return Receipt (displayed) - Our program' },
+    ],
+    ['auto_reply other', 'Bob would like to recall the message, "Our program".', { Subject: 'Recall: Our program' }],
+    ['reply positive', 'Yes, we would love to join.', { Subject: 'Re: Read: Our program' }],
+  ],
+  'what only its words give away': [
+    [
+      'auto_reply invitation ?',
+      'Hi Ada,\n\nA new event has been scheduled.\n\nEvent Type:\n30 Minute Meeting\n\nInvitee:\nGrace',
+    ],
+    ['reply ?', 'How would you rate the support you received?\n\nGood, I am satisfied\nBad, I am not satisfied'],
+    ['reply ?', 'Your ticket 88 has been closed.'],
+    ['unsubscribe ?', 'To confirm that you want to be added to this mailing list, click the link below.'],
+    ['reply ?', 'SpamCop reports: this message was reported as spam.'],
+    [
+      'reply ?',
+      'If you are not the intended recipient, please delete this message and remove it from your system. The contents are confidential.',
+    ],
+    ['reply ?', 'This e-mail is confidential and intended for the addressee.'],
+  ],
+  'notes of absence in other languages': [
+    ['auto_reply absence', 'Jestem na urlopie do 4 grudnia.', { Subject: 'Nieobecność: Program' }],
+    ['auto_reply other', 'December 4-ig nem vagyok elérhető.', { Subject: 'Automatikus válasz: Program' }],
+    ['auto_reply absence', '', { Subject: 'Szabadságon vagyok' }],
+    ['auto_reply absence', '', { Subject: 'Ikke på kontoret' }],
+  ],
   'somebody who has left or moved': [
     ['reply wrong_person', 'Grace has left the company. Please contact Bob Martin (bob@blog.example) instead.'],
     ['reply wrong_person', 'Ich arbeite nicht mehr bei diesem Verlag. Bitte wenden Sie sich an Frau Schuster.'],
@@ -262,7 +323,7 @@ for (const [kind, cases] of Object.entries(table))
       const answer = await told(text, fields);
       // Under review it makes no difference what kind of reply is guessed.
       t.equal(
-        expected === 'reply ?' ? answer.replace(/^reply \w+ \?$/, 'reply ?') : answer,
+        expected === 'reply ?' ? answer.replace(/^(?:unsubscribe|reply \w+) \?$/, 'reply ?') : answer,
         expected,
         text.slice(0, 80),
       );

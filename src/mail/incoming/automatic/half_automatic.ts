@@ -15,6 +15,15 @@ export function readInvitation({ parts }: Message): AutoReply | undefined {
   return methods.some((method) => answers.test(method)) ? { kind: 'invitation', needs_review: false } : undefined;
 }
 
+/** The notice of a calendar service that somebody has booked a time. */
+export function readBooking(text: string): AutoReply | undefined {
+  const words = text.slice(0, 1_000);
+  return booked.test(words) && /^(?:event type|event date|invitee|when|where)\b[^\n]{0,20}:/im.test(words)
+    ? { kind: 'invitation', needs_review: true }
+    : undefined;
+}
+const booked = /\b(?:event|meeting|appointment|call|booking) (?:has been|is|was) (?:scheduled|booked|confirmed)\b/i;
+
 const reacted = anyOf`
     ^.{0,100}\breacted (?:to your (?:message|e-?mail|mail)|via gmail|to [“"])|^reacted \S{1,12} to [“"]
     ^(?:liked|loved|disliked|laughed at|emphasi[sz]ed|questioned) (?:[“"]|an? (?:image|message))

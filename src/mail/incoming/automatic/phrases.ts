@@ -19,12 +19,14 @@ export const subject_prefixes = anyOf`
     mensagem autom[aá]tica|fora do escrit[oó]rio|aus[eê]ncia|em f[eé]rias|aviso de f[eé]rias|confirma[cç][aã]o de rece[bp]
     resposta auto|ausente do escrit[oó]rio|autosvar|automatis(?:k svar|ch antwoord|kt svar)|afwezig|fr[aå]nvaro
     automaattinen vastaus|odpowied[zź] automatyczna|autoodpowied|автоответ|автоматический ответ|自動(?:応答|返信)|自动回复|自動回覆
-    otomatik yan[ıi]t|automatick[aá] odpov
+    otomatik yan[ıi]t|automatick[aá] odpov|automatikus v[aá]lasz|r[aă]spuns automat|automatski odgovor|samodejni odgovor|αυτόματη απάντηση|автоматична відповід
+    (?:message |e-?mail )?recall(?: (?:success|failure|report))? ?:|message recall\b|(?:nachrichten)?r[uü]ckruf ?:|nieobecno[sś][cć]|poza biurem|jestem na urlopie|irod[aá]n k[ií]v[uü]l|szabads[aá]gon|absen[tț][aă]|ofis d[ıi][sş][ıi]nda
+    poissaolo|poissa\b|ikke (?:til stede|p[aå] kontoret)|uten ?for kontoret|ej p[aå] kontoret|utanf[oö]r kontoret|mimo kancel|nep[rř][ií]tomn|odsutn|odsoten|вне офиса|нет на месте|не в офис|εκτός γραφείου|不在|休暇|休假|부재
   `;
 
 /** Of `subject_prefixes`, those of absences. */
 export const absence_subjects = anyOf`
-    out of (?:the )?office|\booo\b|vacation|\bleave\b|away from|absen|abwesen|urlaub|nicht im|au(?:ß|ss)er haus|cong[eé]s?\b|fuera de|ausen|ausên|ferie|férias|fuori|assen|fora do|afwezig|fr[aå]nvaro
+    out of (?:the )?office|\booo\b|vacation|\bleave\b|away from|absen|abwesen|urlaub|nicht im|au(?:ß|ss)er haus|cong[eé]s?\b|fuera de|ausen|ausên|ferie|férias|fuori|assen|fora do|afwezig|fr[aå]nvaro|nieobecn|poza biurem|urlopie|irod[aá]n|szabads|absen[tț]|ofis d|poissa|ikke (?:til|p)|kontoret|mimo kancel|p[rř][ií]tomn|odsut|odsoten|офис|нет на месте|εκτός|不在|休暇|休假|부재
   `;
 
 /** Subjects of receipts, which need a word more from the text. */
@@ -39,13 +41,33 @@ export const receipt_subjects = anyOf`
     obrigado (?:por|pelo)|automatic message|do-?not-?reply
   `;
 
+/** Subjects of receipts of reading: `Read: Our program`, as Outlook writes them in each language. */
+export const read_subjects =
+  /^\s*(?:(?:not read|read|nicht gelesen|ungelesen|gelesen|non lu|lu|no le[íi]do|le[íi]do|non letto|letto|n[ãa]o lid[ao]|lid[ao]|niet gelezen|gelezen|ol[äa]st|l[äa]st|l[æe]st|lest|luettu|przeczytano|przeczytane|p[řr]e[čc]teno|olvasott|elolvasva|citit|okundu|прочитано|прочетено|开封|已读|已讀|開封済み|읽음) ?[:：]|(?:read|return) receipt\b|lesebest[äa]tigung|(?:accus[ée]|confirmation) de lecture|confirmaci[óo]n de lectura|conferma di lettura|confirma[çc][ãa]o de leitura)/iu;
+
+/** What receipts of reading say. */
+export const read_sentences = anyOf`
+    this is a return receipt for the (?:mail|message)
+    your message\b[^!?]{0,300} (?:was|has been) (?:read|displayed|deleted without being read) (?:on|at)\b
+    (?:ihre|deine) nachricht\b[^!?]{0,300} wurde (?:am|um)\b[^!?]{0,60} gelesen|votre message\b[^!?]{0,300} a [ée]t[ée] lu (?:le|[àa])\b
+    (?:su|tu) mensaje\b[^!?]{0,300} (?:fue|ha sido) le[íi]do el|(?:suo|tuo|vostro) messaggio\b[^!?]{0,300} [èe] stato letto (?:il|alle)|sua mensagem\b[^!?]{0,300} foi lida (?:em|[àa]s|no)
+  `;
+
+/** What newsletters, surveys and ticket systems say to everybody. A person may: somebody should look at it. */
+export const template_sentences = anyOf`
+    how would you rate|rate (?:your|our|the) (?:experience|support|service|conversation)|how did we do\b|take (?:our|this|a) (?:short |quick )?survey
+    thank(?:s| you) for (?:signing up|subscribing|registering)|you can unsubscribe (?:at any ?time|here)|confirm (?:your (?:subscription|registration|e-?mail address)|that you (?:want|wish) to be added)
+    (?:ticket|case|request)(?: #?\d{1,12})? (?:has been|was|is now) (?:closed|solved|resolved|rejected)|request to mailing list|spamcop
+    (?:view|open) (?:this (?:e-?mail|message) )?in (?:your|a) browser|newsletter (?:best[äa]tigen|anmeldung)|bewerten sie (?:unseren|ihre)|confirmez votre (?:inscription|adresse)|confirm[ae] (?:su|tu|la tua|sua) (?:suscripci[óo]n|iscrizione|inscri[çc][ãa]o)
+  `;
+
 /** Sentences that say of themselves that nobody wrote them. */
 export const automatic_sentences = anyOf`
     (?:this is|this was) (?:an? )?(?:auto(?:matic|mated)?(?:ally)?)[- ]?(?:generated)?[ -]?(?:message|response|reply|e-?mail|notification|acknowledg|confirmation|receipt|autoreply|auto-reply)
     (?:automated|automatic|auto)[- ]?(?:response|reply|message|e-?mail)\b[^.]{0,30}(?:please|do not|$|\*|\)|\])
     (?:message|e-?mail|reply|mail) (?:was|is|has been) (?:sent |generated |created )(?:out )?automatically
     automatically generated|auto-?generated (?:message|reply|e-?mail)|set to (?:automatic|auto)[- ]?reply
-    sent by (?:a )?(?:robot|bot|autoresponder|machine)|autoresponder
+    sent by (?:a )?(?:robot|bot|autoresponder|machine)|autoresponder|would like to recall the message
     (?:please )?do not (?:reply|respond) (?:directly )?to this (?:e-?mail|message|mail)
     (?:this )?(?:mail ?box|inbox|address|e-?mail address|account) is (?:not|no longer|un)[ -]?(?:being )?(?:monitored|attended|read|checked|staffed)
     replies (?:to this (?:address|e-?mail|message|mailbox) )?are (?:not (?:read|monitored)|deleted|discarded)

@@ -43,12 +43,16 @@ function isWish(lines: readonly string[], at: number): boolean {
   const next = below.find((line) => line.trim() !== '') ?? '';
   const end = below.findIndex((line) => line.trim() === '');
   const is_linked = address_line.test(next) || below.slice(0, end < 0 ? undefined : end).some(isFooter);
-  const above = lines[at - 1] as string;
+  const above = lines[at - 1] ?? '';
   return !is_linked && !(isImprint(above) && /\d/.test(above));
 }
 
 const isFooter = (line: string): boolean =>
   line.length < 2_000 && footer.test(line.slice(0, 400)) && !own_voice.test(line.slice(0, 400));
+
+/** A disclaimer and nothing above it: no word is the writer's own. */
+export const isFooterAlone = (lines: readonly string[]): boolean =>
+  lines.length > 0 && isFooter(lines[0] as string) && !isWish(lines, 0);
 
 /** Of a line above a footer in its paragraph: an address of a firm, and no sentence. */
 const isImprint = (line: string): boolean =>

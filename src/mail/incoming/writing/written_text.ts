@@ -1,5 +1,5 @@
 import { withShortLines } from '../message/short_lines.ts';
-import { findFooter, isBareWish } from './footers.ts';
+import { findFooter, isBareWish, isFooterAlone } from './footers.ts';
 import { beginsHeader } from './header_lines.ts';
 import { readHelpDesk } from './help_desk.ts';
 import { linksOf, readHtml } from './html.ts';
@@ -27,7 +27,10 @@ export function readWritten({ text, html }: { text: string; html: string }): Wri
   const lines = withoutFooter(reads_html ? kept : withLinks(kept, html));
   const end = findClosing(lines.map((line) => line.text));
   const shown = end ? lines.slice(0, end.contact) : lines;
-  const own_words = joined((end ? lines.slice(0, end.closing) : lines).filter(isOwn)) || joined(shown.filter(isOwn));
+  const is_footer = isFooterAlone(lines.map((line) => line.text));
+  const own_words = is_footer
+    ? ''
+    : joined((end ? lines.slice(0, end.closing) : lines).filter(isOwn)) || joined(shown.filter(isOwn));
   return { text: joined(shown), own_words, from_help_desk: by_agent !== undefined };
 }
 
