@@ -290,6 +290,7 @@ create table recruitment.prospect (
   ) stored,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  inserted_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint prospect_key_unique unique (organization_id, brand_id, channel, key),
   constraint prospect_do_not_contact_has_time check ((do_not_contact_reason is null) = (do_not_contact_since is null)),
@@ -299,6 +300,7 @@ create table recruitment.prospect (
   constraint prospect_brand foreign key (organization_id, brand_id) references recruitment.brand
 );
 comment on table recruitment.prospect is 'Who could become an affiliate of a brand, once in each channel.';
+comment on column recruitment.prospect.inserted_in is 'The transaction that inserted the row: see recruitment.fold.';
 comment on column recruitment.prospect.key is
   'The prospect in the channel: a registrable domain, the id of a channel, a handle. It never holds an @.';
 comment on column recruitment.prospect.evidence is 'Why it fits: a list of {kind, url, text}.';
@@ -314,6 +316,7 @@ create index prospect_by_brand on recruitment.prospect (organization_id, brand_i
 create index prospect_by_followers on recruitment.prospect (organization_id, brand_id, followers)
   include (id, stage, channel, source, saved, hidden, country_code, language_code, email_status)
   where followers is not null;
+create index prospect_inserted on recruitment.prospect (organization_id, inserted_in);
 create index prospect_by_run on recruitment.prospect (organization_id, source_run_id, id) where source_run_id is not null;
 create index prospect_by_search on recruitment.prospect using gin (search) with (gin_pending_list_limit = 1024);
 create index prospect_contacted on recruitment.prospect (organization_id, brand_id, id) where stage <> 'found';
@@ -740,6 +743,13 @@ create unlogged table recruitment.host_turn (
 comment on table recruitment.host_turn is 'When the next request to a host may be sent, by any worker. Forgotten when it is past.';
 create index host_turn_by_time on recruitment.host_turn (next_at);
 
+create table recruitment.fold (
+  organization_id text collate "C" primary key references core.organization on delete cascade,
+  seen pg_snapshot not null default '1:1:'
+);
+comment on table recruitment.fold is 'Of which state of the database the tallies of an organization are, as program.fold.';
+call core.protect_tenant_table('recruitment.fold');
+
 create table recruitment.prospect_tally (
   organization_id text collate "C" not null,
   brand_id text collate "C" not null,
@@ -757,15 +767,18 @@ create table recruitment.prospect_tally (
   invited boolean not null,
   signed_up boolean not null,
   rows bigint not null,
-  primary key (organization_id, brand_id, stage, channel, source, country_code, language_code, saved, hidden, has_email, was_sent, do_not_contact, unsubscribed, invited, signed_up)
+  primary key (
+    organization_id, brand_id, stage, channel, source, country_code, language_code, saved, hidden, has_email, was_sent, do_not_contact, unsubscribed,
+    invited, signed_up
+  )
 ) with (fillfactor = 50);
 comment on table recruitment.prospect_tally is
-  'How many prospects of a brand are alike in what lists filter by, together with the notes in prospect_tally_change.';
+  'How many prospects of a brand are alike in what lists filter by, as of the snapshot in recruitment.fold.';
 comment on column recruitment.prospect_tally.country_code is 'Empty: not known. So is the language.';
 comment on column recruitment.prospect_tally.was_sent is 'Whether an email was sent to them.';
 call core.protect_tenant_table('recruitment.prospect_tally');
 
-create table recruitment.prospect_tally_change (
+create table recruitment.prospect_tally_note (
   organization_id text collate "C" not null,
   brand_id text collate "C" not null,
   stage text not null,
@@ -781,11 +794,14 @@ create table recruitment.prospect_tally_change (
   unsubscribed boolean not null,
   invited boolean not null,
   signed_up boolean not null,
-  rows bigint not null
+  rows bigint not null,
+  inserted_in xid8 not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-comment on table recruitment.prospect_tally_change is 'What was written since the last fold. Rows live for a minute.';
-create index prospect_tally_change_by_brand on recruitment.prospect_tally_change (organization_id, brand_id);
-call core.protect_tenant_table('recruitment.prospect_tally_change');
+comment on table recruitment.prospect_tally_note is
+  'What an update or a delete of prospects changed of what counts: it counts where the prospect is in the tallies. Notes live for a minute.';
+comment on column recruitment.prospect_tally_note.inserted_in is 'The transaction that inserted the prospect.';
+create index prospect_tally_note_by_organization on recruitment.prospect_tally_note (organization_id);
+call core.protect_tenant_table('recruitment.prospect_tally_note');
 
 alter table recruitment.plan
   add constraint plan_balance_is_of_last_entry foreign key (organization_id, last_credit_number, credit_balance)

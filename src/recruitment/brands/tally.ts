@@ -1,4 +1,4 @@
-/** How many prospects a brand has of each kind: the sums of what writes noted, so that nothing is counted. */
+/** How many prospects a brand has of each kind: as of a snapshot, and what it does not see. */
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Totals } from '../../core/resource/list_query.ts';
@@ -19,8 +19,7 @@ export const totals: Totals = {
   by: [...Object.keys(by_text), ...Object.keys(by_flag)],
   read: (tx: Tx, query: Query) => sql`
     select coalesce(sum(n.rows) filter (where ${matching(query)}), 0)::bigint as count, coalesce(sum(n.rows), 0)::bigint as of
-    from recruitment.prospect_total n
-    where n.organization_id = ${tx.organization_id} and n.brand_id = ${query.brand_id}`,
+    from recruitment.prospect_totals_of(${tx.organization_id}, array[${query.brand_id}]) n`,
 };
 
 function matching(query: Query): Sql {
@@ -35,6 +34,7 @@ function matching(query: Query): Sql {
 
 /** What brands show as their statistics. */
 export async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<string, object>> {
+  const ids = brands.map(({ id }) => id);
   const counts = await tx.all<{ brand_id: string; counted: object }>(sql`
     select
       b.id as brand_id,
@@ -45,8 +45,8 @@ export async function countProspects(tx: Tx, brands: { id: string }[]): Promise<
         'interested', coalesce(sum(n.rows) filter (where n.stage in ('interested', 'negotiating', 'agreed')), 0),
         'active', coalesce(sum(n.rows) filter (where n.stage = 'active'), 0)
       ) as counted
-    from unnest(${brands.map(({ id }) => id)}::text[]) as b (id)
-    left join recruitment.prospect_total n on n.organization_id = ${tx.organization_id} and n.brand_id = b.id
+    from unnest(${ids}::text[]) as b (id)
+    left join recruitment.prospect_totals_of(${tx.organization_id}, ${ids}) n on n.brand_id = b.id
     group by b.id`);
   return new Map(counts.map(({ brand_id, counted }) => [brand_id, counted]));
 }
