@@ -437,6 +437,10 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'Please remove me from the list, I will sign up with my private address.',
     'Remove me from your list or send me the contract',
     'Please take me off hold',
+    'Please delete my account',
+    'Please cancel my subscription',
+    'Bitte nehmen Sie uns.',
+    'Nehmen Sie mich bitte in Ihren Verteiler auf.',
     // What programs write.
     'Thanks for signing up! Use code WELCOME10. You can unsubscribe at any time.',
     'If you are not the intended recipient, please delete this message and remove it from your system.',
@@ -462,6 +466,8 @@ t.test('is sure of anger that a text consists of alone', async (t) => {
     "This is insane. I hate that I didn't find you earlier. Let's do it.",
     'You bastards, this is exactly what I needed.',
     'Fuck off, you idiots :D',
+    'Enough. I will call you!',
+    'Holy shit, yes!',
   ];
   for (const text of unsure) {
     const { kind, confidence } = judgeReply(text);
