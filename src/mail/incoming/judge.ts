@@ -72,7 +72,7 @@ export function judgeMessage(message: Message, asker: Asker): Judgement {
 }
 
 function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement {
-  const { text, own_words, from_help_desk } = readWritten(message);
+  const { text, own_words, is_footer, from_help_desk } = readWritten(message);
   const asked = unsubscribeId(message);
   const request = { text, unsubscribe_id: asked ?? null, needs_review: !message.readable };
   if (asked !== undefined) return { ...judgement('unsubscribe'), ...request };
@@ -91,6 +91,14 @@ function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement 
   const sure = message.readable && is_persons && meaning.confidence >= least_confidence;
   const judged = { ...request, language: meaning.language, confidence: meaning.confidence, needs_review: !sure };
   if (meaning.unsubscribe && meaning.kind !== 'angry') return { ...judgement('unsubscribe'), ...judged };
+  if (is_footer)
+    return {
+      ...judgement('auto_reply'),
+      ...request,
+      auto_reply_kind: 'other',
+      language: meaning.language,
+      needs_review: true,
+    };
   if (own_words === '' && !sure)
     return { ...judgement('reply'), ...request, language: meaning.language, needs_review: true };
   return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };

@@ -264,10 +264,10 @@ const table: Record<string, Case[]> = {
     ['unsubscribe ?', 'To confirm that you want to be added to this mailing list, click the link below.'],
     ['reply ?', 'SpamCop reports: this message was reported as spam.'],
     [
-      'reply ?',
+      'auto_reply other ?',
       'If you are not the intended recipient, please delete this message and remove it from your system. The contents are confidential.',
     ],
-    ['reply ?', 'This e-mail is confidential and intended for the addressee.'],
+    ['auto_reply other ?', 'This e-mail is confidential and intended for the addressee.'],
   ],
   'notes of absence in other languages': [
     ['auto_reply absence', 'Jestem na urlopie do 4 grudnia.', { Subject: 'Nieobecność: Program' }],

@@ -159,8 +159,12 @@ t.test('a text that only may refuse, or ask to be taken off, decides nothing', a
     'Отпишите меня, пожалуйста.',
     'Bitte löschen Sie mich nicht aus dem Verteiler. Ich möchte gerne Partner werden.',
     'I accidentally unsubscribed. Please add me back.',
-    'If you are not the intended recipient, please delete this message and remove it from your system.',
   ];
+  const disclaimer =
+    'If you are not the intended recipient, please delete this message and remove it from your system.';
+  const automatic = await answered(rail, outreach, disclaimer);
+  t.match(await inbound(outreach, automatic.prospect_id), [{ purpose: 'auto_reply', needs_review: true }]);
+  t.match(await outreach.caller.get(`${v1}/prospects/${automatic.prospect_id}`), { stage: 'contacted' });
   const sent = [];
   for (const text of [...friendly, ...foreign, ...wishes])
     sent.push({ text, ...(await answered(rail, outreach, text)) });

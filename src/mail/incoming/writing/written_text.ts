@@ -11,6 +11,8 @@ export interface Written {
   text: string;
   /** The writer's own sentences alone: no quoted line, no closing, no name, no line of links. This is what is judged. */
   own_words: string;
+  /** It says nothing but what companies append to every mail. */
+  is_footer: boolean;
   /** A help desk sent what a person wrote. */
   from_help_desk: boolean;
 }
@@ -31,7 +33,7 @@ export function readWritten({ text, html }: { text: string; html: string }): Wri
   const own_words = is_footer
     ? ''
     : joined((end ? lines.slice(0, end.closing) : lines).filter(isOwn)) || joined(shown.filter(isOwn));
-  return { text: joined(shown), own_words, from_help_desk: by_agent !== undefined };
+  return { text: joined(shown), own_words, is_footer, from_help_desk: by_agent !== undefined };
 }
 
 const isOwn = ({ kind, linked }: Line): boolean => kind !== 'quote' && !linked;
