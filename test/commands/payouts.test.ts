@@ -85,7 +85,7 @@ t.test('Ctrl-C leaves the batch to the worker, and says how to follow it', async
   await client.query('rollback');
   client.release();
   t.match({ code, stdout }, { code: 130, stdout: '' });
-  t.match(stderr, `${batch_id} goes on. Follow it with: rail payouts status --batch ${batch_id}\n`);
+  t.match(stderr, `${batch_id} goes on. Follow it with: npx --no rail payouts status --batch ${batch_id}\n`);
   t.match(await generated(shop.merchant, batch_id as string), { status: 'ready' });
 });
 
