@@ -1,4 +1,5 @@
 import t from 'tap';
+import { bankDay } from '../../../../src/program/payouts/bank/bank_day.ts';
 import { type Json, startRail } from '../../../harness.ts';
 import { openShop, type Shop } from '../../../shop.ts';
 import { all, one, readXml } from '../bank/xml_tree.ts';
@@ -20,7 +21,7 @@ t.test('exports what was sent, in each currency, and the same bytes after everyt
   const ada = await payee(shop, [1_234_567], { first_name: 'Ada', last_name: 'Lovelace' });
   await bonus(shop, ada, 5001, { currency: 'JPY' });
   await bonus(shop, ada, 12_345, { currency: 'KWD' });
-  const date = new Date(Date.now() + 60 * 86_400_000).toISOString().slice(0, 10);
+  const date = bankDay(new Date(Date.now() + 60 * 86_400_000).toISOString());
   const batch = await batchOf(shop, { due_at: `${date}T12:00:00Z` });
   await freezeAll(rail, shop, batch.id);
   const answer = await exported(shop, batch);
@@ -56,14 +57,14 @@ t.test('exports what was sent, in each currency, and the same bytes after everyt
   t.equal((await exported(shop, batch)).text, answer.text);
 });
 
-t.test('asks for the dates of today where the due date has passed', async (t) => {
+t.test('asks for the next day on which banks pay where the due date has passed', async (t) => {
   const shop = await openShop(rail);
   await setDebtor(rail, shop);
   await payee(shop, [6000]);
   const batch = await batchOf(shop, { due_at: '2026-01-01T00:00:00Z' });
   await freezeAll(rail, shop, batch.id);
   const [{ created_at }] = (await shop.merchant.get(`/v1/payout_batches/${batch.id}`)).files;
-  t.match((await exported(shop, batch)).text, `<ReqdExctnDt><Dt>${created_at.slice(0, 10)}</Dt></ReqdExctnDt>`);
+  t.match((await exported(shop, batch)).text, `<ReqdExctnDt><Dt>${bankDay(created_at)}</Dt></ReqdExctnDt>`);
 });
 
 t.test('names the files where there are several, and writes crypto as CSV', async (t) => {
