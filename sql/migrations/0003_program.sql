@@ -35,7 +35,6 @@ create table program.program (
   application_required boolean not null,
   auto_enrol_customers boolean not null,
   default_rejection_reason text not null,
-  custom_domain_shared boolean not null default false,
   payout_approval_required boolean not null default false,
   payout_limit_minor bigint constraint program_payout_limit_not_negative check (payout_limit_minor >= 0),
   payout_limits jsonb not null default '{}'::jsonb,
@@ -49,7 +48,6 @@ create table program.program (
 );
 comment on table program.program is
   'A partner program of an organization: its currency, how long clicks count, when commissions mature, how partners are paid.';
-comment on column program.program.custom_domain_shared is 'An older program had the same custom_domain before it had to be unique.';
 comment on column program.program.payout_approval_required is 'A batch is sent once another person than the one who made it has approved it.';
 comment on column program.program.payout_limit_minor is 'The most that is sent in a UTC day, in minor units of the program''s currency.';
 comment on column program.program.payout_limits is 'The most that is sent in a UTC day in other currencies: {"EUR": 100000}.';
@@ -60,7 +58,7 @@ comment on column program.program.weekly_summary is 'Whether the owner of the or
 comment on column program.program.changed_in is 'The transaction that wrote the row last.';
 create index program_by_change on program.program (organization_id, changed_in);
 create index program_by_organization on program.program (organization_id, id) include (created_at, status);
-create unique index program_custom_domain_unique on program.program (lower(custom_domain)) where not custom_domain_shared;
+create unique index program_custom_domain_unique on program.program (lower(custom_domain));
 call core.protect_tenant_table('program.program');
 
 create table program.partner_group (
@@ -275,7 +273,6 @@ create table program.link (
   label text,
   rate_override jsonb,
   value_key text collate "C" not null generated always as (lower(value)) stored,
-  value_shared boolean not null default false,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
@@ -290,8 +287,6 @@ comment on column program.link.url is 'The destination with the tracking paramet
 comment on column program.link.rate_override is '{rate_type, rate_value}: wins over every rule.';
 comment on column program.link.value_key is
   'The value with letter case ignored: what no other partner''s handle may be, under the program''s url_params.';
-comment on column program.link.value_shared is
-  'An older link of the program had the value in other letter case before letter case was ignored: this one is found by its exact value.';
 comment on column program.link.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.link.changed_in is 'The transaction that wrote the row last.';
 create index link_by_change on program.link (organization_id, changed_in);
@@ -302,8 +297,7 @@ create index link_by_short_slug on program.link (short_slug, deleted_at) where s
 create index link_by_value on program.link (organization_id, program_id, value_key) where deleted_at is null;
 create unique index link_short_slug_unique on program.link (short_slug) where deleted_at is null;
 create unique index link_value_key_unique on program.link (organization_id, program_id, param, value_key)
-  where deleted_at is null and not value_shared;
-create unique index link_value_unique on program.link (organization_id, program_id, param, value) where deleted_at is null;
+  where deleted_at is null;
 call core.protect_tenant_table('program.link');
 
 create table program.coupon (

@@ -10,7 +10,7 @@ export const links = resource({
   object: 'link',
   plural: 'links',
   table: 'program.link',
-  unique: { link_value_unique: 'value', link_value_key_unique: 'value', link_short_slug_unique: 'short_slug' },
+  unique: { link_value_key_unique: 'value', link_short_slug_unique: 'short_slug' },
   total: totalOf('link'),
   doc: "A partner's tracking link: the URL of a page on your website with a tracking parameter.",
   soft_delete: true,

@@ -170,36 +170,34 @@ interface ClickTarget {
   link_id: string | null;
 }
 
-type FoundTarget = ClickTarget & { found_by: 'exact link' | 'handle' | 'link' };
-
 /**
  * The link with this `param` and `value`, or else the partner with this handle, or else the one who had it until recently, if
- * `param` is one of the program's `url_params`. Letter case is ignored; a link with the very value comes first. What is not found is looked for as it is seen.
+ * `param` is one of the program's `url_params`. Letter case is ignored. What is not found is looked for as it is seen.
  * @throws Problem resource_not_found when neither exists, or the partner's clicks are not recorded
  */
 async function targetOf(tx: Tx, program: Program, param: string, value: string): Promise<ClickTarget> {
   const statuses = statusesThat(partner_states, 'record_click');
-  const found = await tx.all<FoundTarget>(sql`
-    select l.partner_id, l.id as link_id, case when l.value = ${value} then 'exact link' else 'link' end as found_by, 1 as choice
+  const target = await tx.maybe<ClickTarget>(sql`
+    select l.partner_id, l.id as link_id, 1 as choice
     from program.link l
     join program.partner p on p.organization_id = l.organization_id and p.id = l.partner_id
     where l.organization_id = ${tx.organization_id} and l.program_id = ${program.id} and l.param = ${param}
       and l.value_key = lower(${value}::text)
       and l.deleted_at is null and p.deleted_at is null and p.status = any(${statuses})
     union all
-    select p.id, null, 'handle', 2
+    select p.id, null, 2
     from program.partner p
     where p.organization_id = ${tx.organization_id} and p.program_id = ${program.id} and p.handle = ${value.toLowerCase()}
       and p.deleted_at is null and p.status = any(${statuses}) and ${program.url_params.includes(param)}::boolean
     union all
-    select p.id, null, 'handle', 3
+    select p.id, null, 3
     from program.handle_alias a
     join program.partner p on p.organization_id = a.organization_id and p.id = a.partner_id
     where a.organization_id = ${tx.organization_id} and a.program_id = ${program.id} and a.handle = ${value.toLowerCase()}
       and a.expires_at > ${tx.now}::timestamptz
       and p.deleted_at is null and p.status = any(${statuses}) and ${program.url_params.includes(param)}::boolean
-    order by choice, link_id`);
-  const target = chosenTarget(found);
+    order by choice
+    limit 1`);
   if (target) return { partner_id: target.partner_id, link_id: target.link_id };
   const seen = asSeen(value.replaceAll(/\p{Default_Ignorable_Code_Point}/gu, ''));
   if (seen !== value) return targetOf(tx, program, param, seen);
@@ -208,15 +206,4 @@ async function targetOf(tx: Tx, program: Program, param: string, value: string):
     `No active partner matches ${param}=${value} in this program. The click was not recorded.`,
     { param: 'value' },
   );
-}
-
-/** A link whose value differs in letter case takes no click from the partner who has the value as a handle: such links exist from before. */
-function chosenTarget(found: FoundTarget[]): FoundTarget | undefined {
-  const exact = found.find(({ found_by }) => found_by === 'exact link');
-  if (exact) return exact;
-  const handle = found.find(({ found_by }) => found_by === 'handle');
-  const link = found.find(
-    ({ found_by, partner_id }) => found_by === 'link' && partner_id === (handle?.partner_id ?? partner_id),
-  );
-  return link ?? handle;
 }
