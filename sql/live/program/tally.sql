@@ -44,6 +44,7 @@ where r.deleted_at is null and s.subject_id is not null;
 -- What changes of what a row counts as, or goes with it.
 create or replace function program.note_counts() returns trigger
 language plpgsql
+set enable_seqscan = off
 as $$
 declare
   sign constant integer := case tg_when when 'BEFORE' then -1 else 1 end;

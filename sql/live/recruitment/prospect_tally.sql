@@ -21,6 +21,7 @@ from recruitment.prospect p;
 
 create or replace function recruitment.note_prospect() returns trigger
 language plpgsql
+set enable_seqscan = off
 as $$
 begin
   insert into recruitment.prospect_tally_note
