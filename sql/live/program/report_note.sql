@@ -8,28 +8,14 @@ set enable_mergejoin = off
 as $$
 declare
   sign constant smallint := case tg_when when 'BEFORE' then -1 else 1 end;
+  nouns constant text[] := string_to_array(tg_argv[0], ' ');
 begin
   -- With its program, everything goes: see program.report_program().
   if tg_op = 'DELETE' and not exists (select from program.program p where p.organization_id = old.organization_id and p.id = old.program_id) then
     return old;
   end if;
 
-  if tg_argv[0] = 'click' then
-    insert into program.report_note
-    select sign, f.*
-    from program.report_fact f
-    where f.organization_id = old.organization_id and f.noun = 'click' and f.id = old.id;
-  elsif tg_argv[0] = 'referral' then
-    insert into program.report_note
-    select sign, f.*
-    from program.report_fact f
-    where f.organization_id = old.organization_id and f.noun = 'referral' and f.id = old.id;
-  elsif tg_argv[0] = 'customer' then
-    insert into program.report_note
-    select sign, f.*
-    from program.report_fact f
-    where f.organization_id = old.organization_id and f.noun in ('lead', 'customer') and f.id = old.id;
-  elsif tg_argv[0] = 'sale' then
+  if tg_table_name = 'sale' then
     -- Who is changing one of them meanwhile is waited for, or waits: either counts it with the attribution that holds then.
     if tg_when = 'BEFORE' then
       perform from program.commission c where c.organization_id = old.organization_id and c.sale_id = old.id for no key update;
@@ -38,16 +24,11 @@ begin
     select sign, f.*
     from program.report_fact f
     where f.organization_id = old.organization_id and f.sale_id = old.id;
-  elsif tg_argv[0] = 'refund' then
-    insert into program.report_note
-    select sign, f.*
-    from program.report_fact f
-    where f.organization_id = old.organization_id and f.noun = 'refund' and f.id = old.id;
   else
     insert into program.report_note
     select sign, f.*
     from program.report_fact f
-    where f.organization_id = old.organization_id and f.noun in ('commission', 'clawback', 'paid') and f.id = old.id;
+    where f.organization_id = old.organization_id and f.noun = any(nouns) and f.id = old.id;
   end if;
 
   if tg_when = 'AFTER' then return null; end if;
@@ -57,10 +38,10 @@ end
 $$;
 create or replace trigger facts_deleted before delete on program.click for each row execute function program.note_facts('click');
 create or replace trigger facts_deleted before delete on program.referral for each row execute function program.note_facts('referral');
-create or replace trigger facts_deleted before delete on program.customer for each row execute function program.note_facts('customer');
-create or replace trigger facts_deleted before delete on program.sale for each row execute function program.note_facts('sale');
+create or replace trigger facts_deleted before delete on program.customer for each row execute function program.note_facts('lead customer');
+create or replace trigger facts_deleted before delete on program.sale for each row execute function program.note_facts();
 create or replace trigger facts_deleted before delete on program.refund for each row execute function program.note_facts('refund');
-create or replace trigger facts_deleted before delete on program.commission for each row execute function program.note_facts('commission');
+create or replace trigger facts_deleted before delete on program.commission for each row execute function program.note_facts('commission clawback paid');
 create or replace trigger facts_updating before update on program.click for each row
 when (
   (old.program_id, old.created_at, old.partner_id, old.link_id, old.country, old.landing_url)
@@ -90,13 +71,13 @@ when (
   (old.partner_id, old.link_id, old.coupon_id, old.referral_id, old.lead_at, old.converted_at, old.deleted_at)
     is distinct from (new.partner_id, new.link_id, new.coupon_id, new.referral_id, new.lead_at, new.converted_at, new.deleted_at)
 )
-execute function program.note_facts('customer');
+execute function program.note_facts('lead customer');
 create or replace trigger facts_updated after update on program.customer for each row
 when (
   (old.partner_id, old.link_id, old.coupon_id, old.referral_id, old.lead_at, old.converted_at, old.deleted_at)
     is distinct from (new.partner_id, new.link_id, new.coupon_id, new.referral_id, new.lead_at, new.converted_at, new.deleted_at)
 )
-execute function program.note_facts('customer');
+execute function program.note_facts('lead customer');
 create or replace trigger facts_updating before update on program.refund for each row
 when (
   (old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.deleted_at)
@@ -111,10 +92,10 @@ when (
 execute function program.note_facts('refund');
 create or replace trigger facts_updating
   before update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
-  on program.sale for each row execute function program.note_facts('sale');
+  on program.sale for each row execute function program.note_facts();
 create or replace trigger facts_updated
   after update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
-  on program.sale for each row execute function program.note_facts('sale');
+  on program.sale for each row execute function program.note_facts();
 -- Of commissions, thousands change with a payout: both facts are made from the row itself, by one statement, and no view is read.
 create or replace function program.note_commission_facts() returns trigger
 language plpgsql
