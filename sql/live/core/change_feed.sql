@@ -42,6 +42,8 @@ begin
       from pg_class c
       join pg_attribute a on a.attrelid = c.oid and a.attname = 'inserted_in'
       where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace::regnamespace::text in (select core.own_schemas())
+      -- Each `call` before each `update`.
+      order by 1
     loop
       execute statement;
     end loop;
