@@ -19,5 +19,6 @@ create or replace trigger begin_folds after insert on core.organization for each
 create or replace procedure program.adopt_restored()
 language sql
 as $$
-  select program.fold_counts_of(f.organization_id), program.fold_facts_of(f.organization_id) from program.fold f where f.sums = 'reports'
+  select program.fold_counts_of(f.organization_id), program.fold_facts_of(f.organization_id) from program.fold f where f.sums = 'reports';
+  update program.fold set seen = pg_current_snapshot();
 $$;

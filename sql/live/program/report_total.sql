@@ -27,7 +27,8 @@ begin
     delete from program.report_note n where n.organization_id = organization
   ),
   moved as (
-    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization and f.sums = 'reports'
+    update program.fold f set seen = pg_current_snapshot()
+    where f.organization_id = organization and f.sums = 'reports' and exists (select from note)
   ),
   span as materialized (
     select s.dimension, s.minutes from program.report_spans() s where s.is_finest
@@ -174,13 +175,7 @@ declare
   added bigint := 0;
 begin
   for organization in
-    select f.organization_id
-    from program.fold f
-    where f.sums = 'reports'
-      and (
-        exists (select from program.unfolded_facts(f.organization_id))
-        or exists (select from program.report_note n where n.organization_id = f.organization_id)
-      )
+    select f.organization_id from program.fold f where f.sums = 'reports'
   loop
     added := added + program.fold_facts_of(organization);
     exit when added >= most;

@@ -157,7 +157,8 @@ begin
     delete from program.tally_note n where n.organization_id = organization
   ),
   moved as (
-    update program.fold f set seen = pg_current_snapshot() where f.organization_id = organization and f.sums = 'tallies'
+    update program.fold f set seen = pg_current_snapshot()
+    where f.organization_id = organization and f.sums = 'tallies' and exists (select from found)
   )
   select count(*) into added from found;
   return added;
@@ -173,14 +174,7 @@ declare
   added bigint := 0;
 begin
   for organization in
-    select f.organization_id
-    from program.fold f
-    where f.sums = 'tallies'
-      and (
-        exists (select from program.unfolded_counts(f.organization_id))
-        -- Of a row that came and went between two folds, notes are left that count nothing.
-        or exists (select from program.tally_note n where n.organization_id = f.organization_id)
-      )
+    select f.organization_id from program.fold f where f.sums = 'tallies'
   loop
     added := added + program.fold_counts_of(organization);
     exit when added >= most;

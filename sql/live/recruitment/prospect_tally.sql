@@ -126,7 +126,8 @@ begin
     delete from recruitment.prospect_tally_note n where n.organization_id = organization
   ),
   moved as (
-    update recruitment.fold f set seen = pg_current_snapshot() where f.organization_id = organization
+    update recruitment.fold f set seen = pg_current_snapshot()
+    where f.organization_id = organization and exists (select from found)
   )
   select count(*) into added from found;
   return added;
@@ -142,10 +143,7 @@ declare
   added bigint := 0;
 begin
   for organization in
-    select f.organization_id
-    from recruitment.fold f
-    where exists (select from recruitment.unfolded_prospects(f.organization_id))
-      or exists (select from recruitment.prospect_tally_note n where n.organization_id = f.organization_id)
+    select f.organization_id from recruitment.fold f
   loop
     added := added + recruitment.fold_prospects_of(organization);
     exit when added >= most;
@@ -158,5 +156,6 @@ $$;
 create or replace procedure recruitment.adopt_restored()
 language sql
 as $$
-  select recruitment.fold_prospects_of(f.organization_id) from recruitment.fold f
+  select recruitment.fold_prospects_of(f.organization_id) from recruitment.fold f;
+  update recruitment.fold set seen = pg_current_snapshot();
 $$;
