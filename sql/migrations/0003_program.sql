@@ -232,7 +232,7 @@ create table program.application (
   foreign key (organization_id, partner_id) references program.partner,
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
-comment on table program.application is 'A wish to become a partner, in the review queue until somebody decides.';
+comment on table program.application is 'An application to become a partner, in the review queue until somebody decides.';
 comment on column program.application.changed_in is 'The transaction that wrote the row last.';
 create index application_by_change on program.application (organization_id, changed_in);
 create index application_by_email on program.application (organization_id, program_id, email_key);
