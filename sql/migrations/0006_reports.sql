@@ -184,62 +184,6 @@ comment on column program.report_note.inserted_in is 'The transaction that inser
 create index report_note_by_organization on program.report_note (organization_id);
 call core.protect_tenant_table('program.report_note');
 
-create table program.report_block (
-  slice_id integer not null,
-  starts_in integer not null,
-  currency text collate "C" not null,
-  organization_id text collate "C" not null,
-  first_key bigint not null,
-  last_key bigint not null,
-  key_count integer not null,
-  width smallint not null constraint report_block_width_known check (width in (2, 4, 8)),
-  keys bytea not null,
-  clicks bytea,
-  referrals bytea,
-  leads bytea,
-  customers bytea,
-  sales bytea,
-  revenue_minor bytea,
-  refunds_minor bytea,
-  commissions_minor bytea,
-  clawbacks_minor bytea,
-  paid_minor bytea,
-  hash bytea not null,
-  primary key (slice_id, starts_in, currency)
-);
-comment on table program.report_block is
-  'The rows of report_total of a span and a currency in one: where report_unpacked has the span, they have changed since.';
-comment on column program.report_block.first_key is 'The smallest key_id; last_key is the largest.';
-comment on column program.report_block.width is
-  'How the values are written, in the order of keys: integers of 2 or 4 bytes, or floats of 8. A column without any value is null.';
-comment on column program.report_block.keys is 'The key_ids in their order, each less first_key, as integers of 4 bytes.';
-comment on column program.report_block.hash is 'SHA-256 of the width, the keys and the values: two blocks with the same hash are the same.';
-call core.protect_tenant_table('program.report_block');
--- Each value is read whole or not at all, and compresses badly.
-alter table program.report_block
-  alter column keys set storage external,
-  alter column clicks set storage external,
-  alter column referrals set storage external,
-  alter column leads set storage external,
-  alter column customers set storage external,
-  alter column sales set storage external,
-  alter column revenue_minor set storage external,
-  alter column refunds_minor set storage external,
-  alter column commissions_minor set storage external,
-  alter column clawbacks_minor set storage external,
-  alter column paid_minor set storage external;
-
-create table program.report_unpacked (
-  slice_id integer not null,
-  starts_in integer not null,
-  organization_id text collate "C" not null,
-  is_large boolean not null default false,
-  primary key (slice_id, starts_in)
-);
-comment on table program.report_unpacked is 'The spans of report_total that have changed since they were packed into report_block.';
-comment on column program.report_unpacked.is_large is 'It cannot be packed: a sum is beyond what is written exactly.';
-call core.protect_tenant_table('program.report_unpacked');
-
 create table program.weekly_summary (
   organization_id text collate "C" not null,
   program_id text collate "C" not null,

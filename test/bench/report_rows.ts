@@ -155,7 +155,7 @@ export async function sumReports(bulk: Bulk, owner: Owner, progress: Progress): 
   const [o, p] = [`'${owner.organization_id}'`, `'${owner.program_id}'`];
   await client.query(
     `insert into program.report_slice (organization_id, program_id, dimension, minutes)
-    select ${o}, ${p}, s.dimension, s.minutes from program.report_slices() s order by 3, 4 on conflict do nothing`,
+    select ${o}, ${p}, s.dimension, s.minutes from program.report_spans() s order by 3, 4 on conflict do nothing`,
   );
   progress('reports: reading the facts');
   await client.query(
@@ -177,24 +177,9 @@ export async function sumReports(bulk: Bulk, owner: Owner, progress: Progress): 
   );
   await client.query('drop table bench_fact');
   await client.query('vacuum (analyze) program.report_total, program.report_key, program.report_slice');
-  progress('reports: packing the sums');
-  await packSums(client, o);
-}
-
-/** As the job packs them, and all at once. */
-async function packSums(client: pg.Client, o: string): Promise<void> {
   await client.query(
-    `insert into program.report_unpacked (slice_id, starts_in, organization_id)
-    select distinct t.slice_id, t.starts_in, t.organization_id
-    from program.report_total t
-    join program.report_slice s on s.id = t.slice_id and program.is_packed(s.dimension)
-    where t.organization_id = ${o}`,
+    `update program.fold f set seen = pg_current_snapshot() where f.organization_id = ${o} and f.sums = 'reports'`,
   );
-  await client.query(
-    `select program.unpack_quarters(array(select s.id from program.report_slice s where s.organization_id = ${o} and s.minutes = program.quarter_minutes()))`,
-  );
-  await client.query('select program.pack_reports(1000000)');
-  await client.query('vacuum (analyze) program.report_block, program.report_unpacked');
 }
 
 interface Summed {
@@ -224,7 +209,7 @@ async function sumBy(client: pg.Client, { o, p, dimension }: Summed): Promise<vo
     `insert into program.report_total (slice_id, starts_in, key_id, organization_id, currency, ${sums.join(', ')})
     select s.id, n.starts_in / s.minutes * s.minutes, n.key_id, ${o}, n.currency, ${sums.map((name) => `nullif(sum(n.${name}), 0)`).join(', ')}
     from bench_sum n
-    join program.report_slice s on s.organization_id = ${o} and s.program_id = ${p} and s.dimension = '${dimension}' and s.minutes <> program.quarter_minutes()
+    join program.report_slice s on s.organization_id = ${o} and s.program_id = ${p} and s.dimension = '${dimension}'
     group by 1, 2, 3, 5
     order by 1, 2, 3, 5`,
   );

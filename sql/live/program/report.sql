@@ -16,25 +16,6 @@ as $$
     ('customer_id', 1440, true)
 $$;
 
--- The dimensions whose sums are packed: those that may have many keys, and those whose facts take long to read. See report_block.sql.
-create or replace function program.is_packed(dimension text) returns boolean
-language sql immutable parallel safe
-return dimension in ('partner_id', 'link_id', 'coupon_id', 'country', 'landing_page', 'customer_id');
-
--- Of these there are spans that are packed from the facts, and have no rows in report_total: a time zone's days end near the ends of such spans.
-create or replace function program.quarter_minutes() returns integer
-language sql immutable parallel safe
-return 360;
-
--- What a program has blocks or sums of.
-create or replace function program.report_slices() returns table (dimension text, minutes integer)
-language sql immutable
-as $$
-  select s.dimension, s.minutes from program.report_spans() s
-  union all
-  select s.dimension, program.quarter_minutes() from program.report_spans() s where s.is_finest and program.is_packed(s.dimension)
-$$;
-
 -- Which fact has the same dimensions: clicks have no coupons; sales and their money have products and customers.
 create or replace function program.report_kind(noun text) returns text
 language sql immutable parallel safe

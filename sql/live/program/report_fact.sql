@@ -202,7 +202,7 @@ begin
     execute format(
       $create$
 create or replace function program.%I(
-  organization_id text, program_id text, first timestamptz, after timestamptz, first_click text, after_click text, nouns text[], keys text[]
+  organization_id text, program_id text, first timestamptz, after timestamptz, first_click text, after_click text, nouns text[]
 ) returns table (
   key text, currency text, clicks bigint, referrals bigint, leads bigint, customers bigint, sales bigint, revenue_minor bigint,
   refunds_minor bigint, commissions_minor bigint, clawbacks_minor bigint, paid_minor bigint
@@ -230,7 +230,6 @@ begin
       and f.at < %1$I.after
       and (f.noun <> 'click' or (f.id >= %1$I.first_click collate "C" and f.id < %1$I.after_click collate "C"))
   ) f
-  where %1$I.keys is null or f.key in (select k.key from unnest(%1$I.keys) as k (key))
   group by 1, 2;
 end
 $function$

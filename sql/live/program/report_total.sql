@@ -3,20 +3,18 @@
 
 -- Moves the sums of an organization on to the snapshot of one statement, and gives how many facts it added. One statement after the other: each sees the numbers of slices and
 -- keys that another fold has given meanwhile. A key's number is read by its index for each key: what a join with all keys takes hangs on statistics,
--- which say nothing of the keys of today. Which spans change is noted too: see report_block.sql.
+-- which say nothing of the keys of today.
 create or replace function program.fold_facts_of(organization text) returns bigint
 language plpgsql volatile
 as $$
 declare
   taken bigint;
   sums program.report_sum[];
-  quarters integer[];
 begin
   perform from program.fold f where f.organization_id = organization and f.sums = 'reports' for update skip locked;
   if not found then
     return 0;
   end if;
-  perform program.share_report_totals();
   with note as materialized (
     select u.*, program.report_kind(u.noun) as kind,
       -- What is said to be of the distant past or future counts at its edge: it must not fail the rest.
@@ -83,23 +81,16 @@ begin
     )
   into taken, sums;
 
-  with added as (
-    insert into program.report_slice (organization_id, program_id, dimension, minutes)
-    select p.organization_id, p.program_id, s.dimension, s.minutes
-    from (select distinct n.organization_id, n.program_id from unnest(sums) n) p
-    cross join program.report_slices() s
-    where not exists (
-      select from program.report_slice e
-      where (e.organization_id, e.program_id, e.dimension, e.minutes) = (p.organization_id, p.program_id, s.dimension, s.minutes)
-    )
-    order by 1, 2, 3, 4
-    on conflict do nothing
-    returning *
+  insert into program.report_slice (organization_id, program_id, dimension, minutes)
+  select p.organization_id, p.program_id, s.dimension, s.minutes
+  from (select distinct n.organization_id, n.program_id from unnest(sums) n) p
+  cross join program.report_spans() s
+  where not exists (
+    select from program.report_slice e
+    where (e.organization_id, e.program_id, e.dimension, e.minutes) = (p.organization_id, p.program_id, s.dimension, s.minutes)
   )
-  select array(select a.id from added a where a.minutes = program.quarter_minutes()) into quarters;
-  if quarters <> '{}' then
-    perform program.unpack_quarters(quarters);
-  end if;
+  order by 1, 2, 3, 4
+  on conflict do nothing;
 
   insert into program.report_key (organization_id, program_id, dimension, key)
   select distinct n.organization_id, n.program_id, n.dimension, n.key
@@ -119,48 +110,32 @@ begin
         else n.key_id
       end as number
     from unnest(sums) n
-  ),
-  folded as (
-    insert into program.report_total as f (
-      slice_id, starts_in, key_id, organization_id, currency,
-      clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
-    )
-    select
-      s.id, n.starts_in / s.minutes * s.minutes, n.number, n.organization_id, n.currency,
-      nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0), nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0),
-      nullif(sum(n.revenue_minor), 0), nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0),
-      nullif(sum(n.paid_minor), 0)
-    from finest n
-    join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
-    where s.minutes <> program.quarter_minutes()
-    group by 1, 2, 3, 4, 5
-    order by 1, 2, 3, 5
-    on conflict (slice_id, starts_in, key_id, currency) do update
-    set
-      clicks = nullif(coalesce(f.clicks, 0) + coalesce(excluded.clicks, 0), 0),
-      referrals = nullif(coalesce(f.referrals, 0) + coalesce(excluded.referrals, 0), 0),
-      leads = nullif(coalesce(f.leads, 0) + coalesce(excluded.leads, 0), 0),
-      customers = nullif(coalesce(f.customers, 0) + coalesce(excluded.customers, 0), 0),
-      sales = nullif(coalesce(f.sales, 0) + coalesce(excluded.sales, 0), 0),
-      revenue_minor = nullif(coalesce(f.revenue_minor, 0) + coalesce(excluded.revenue_minor, 0), 0),
-      refunds_minor = nullif(coalesce(f.refunds_minor, 0) + coalesce(excluded.refunds_minor, 0), 0),
-      commissions_minor = nullif(coalesce(f.commissions_minor, 0) + coalesce(excluded.commissions_minor, 0), 0),
-      clawbacks_minor = nullif(coalesce(f.clawbacks_minor, 0) + coalesce(excluded.clawbacks_minor, 0), 0),
-      paid_minor = nullif(coalesce(f.paid_minor, 0) + coalesce(excluded.paid_minor, 0), 0)
-    returning f.slice_id, f.starts_in, f.organization_id
   )
-  insert into program.report_unpacked (slice_id, starts_in, organization_id)
-  select f.slice_id, f.starts_in, f.organization_id
-  from folded f
-  join program.report_slice s on s.id = f.slice_id and program.is_packed(s.dimension)
-  union
-  select s.id, n.starts_in / s.minutes * s.minutes, n.organization_id
+  insert into program.report_total as f (
+    slice_id, starts_in, key_id, organization_id, currency,
+    clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
+  )
+  select
+    s.id, n.starts_in / s.minutes * s.minutes, n.number, n.organization_id, n.currency,
+    nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0), nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0),
+    nullif(sum(n.revenue_minor), 0), nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0),
+    nullif(sum(n.paid_minor), 0)
   from finest n
-  join program.report_slice s
-    on s.organization_id = n.organization_id and s.program_id = n.program_id and s.minutes = program.quarter_minutes()
-  where n.dimension = ''
-  order by 1, 2
-  on conflict do nothing;
+  join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
+  group by 1, 2, 3, 4, 5
+  order by 1, 2, 3, 5
+  on conflict (slice_id, starts_in, key_id, currency) do update
+  set
+    clicks = nullif(coalesce(f.clicks, 0) + coalesce(excluded.clicks, 0), 0),
+    referrals = nullif(coalesce(f.referrals, 0) + coalesce(excluded.referrals, 0), 0),
+    leads = nullif(coalesce(f.leads, 0) + coalesce(excluded.leads, 0), 0),
+    customers = nullif(coalesce(f.customers, 0) + coalesce(excluded.customers, 0), 0),
+    sales = nullif(coalesce(f.sales, 0) + coalesce(excluded.sales, 0), 0),
+    revenue_minor = nullif(coalesce(f.revenue_minor, 0) + coalesce(excluded.revenue_minor, 0), 0),
+    refunds_minor = nullif(coalesce(f.refunds_minor, 0) + coalesce(excluded.refunds_minor, 0), 0),
+    commissions_minor = nullif(coalesce(f.commissions_minor, 0) + coalesce(excluded.commissions_minor, 0), 0),
+    clawbacks_minor = nullif(coalesce(f.clawbacks_minor, 0) + coalesce(excluded.clawbacks_minor, 0), 0),
+    paid_minor = nullif(coalesce(f.paid_minor, 0) + coalesce(excluded.paid_minor, 0), 0);
 
   return taken;
 end
@@ -191,9 +166,6 @@ as $$
 declare
   slices integer[] := array(select s.id from program.report_slice s where s.program_id = any(programs));
 begin
-  perform program.share_report_totals();
   delete from program.report_total t where t.slice_id = any(slices);
-  delete from program.report_unpacked u where u.slice_id = any(slices);
-  delete from program.report_block b where b.slice_id = any(slices);
 end
 $$;

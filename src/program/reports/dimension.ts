@@ -29,9 +29,6 @@ export const span_lengths: Record<Dimension, number[]> & { '': DayLengths } = {
   customer_id: [1440],
 };
 
-/** Of the dimensions whose sums are packed there are shorter spans, in blocks alone: as program.quarter_minutes() has them. */
-export const quarter_minutes = 360;
-
 /**
  * The dimension whose sums hold all that is asked for, or undefined where only the facts do.
  * @param rows the dimension of the report's rows; empty where it has none

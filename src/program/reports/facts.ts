@@ -3,40 +3,20 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { firstId, idAfter, idsWithin } from '../programs/period.ts';
 import type { Asked } from './asked.ts';
-import {
-  type Dimension,
-  type Filters,
-  filterCondition,
-  type Noun,
-  nounsOf,
-  span_lengths,
-  summedBy,
-} from './dimension.ts';
+import { type Dimension, type Filters, filterCondition, nounsOf, span_lengths, summedBy } from './dimension.ts';
 import { fact_columns } from './metric.ts';
-import {
-  type Cover,
-  type CoverByDays,
-  cover,
-  coverByDays,
-  type Edge,
-  type Finer,
-  minute_ms,
-  type SpanRange,
-} from './span.ts';
+import { type Cover, type CoverByDays, cover, coverByDays, type Edge, minute_ms, type SpanRange } from './span.ts';
 
 /** Rows of w, key, currency and the measures: what the spans of a cover come to. */
-export interface Summed {
+interface Summed {
   covered: Cover;
   rows: Sql;
 }
 
-/**
- * The sums of spans, what is not folded into them yet, and the facts themselves where no span fits.
- * @param summed the sums of the spans, where they were added up before
- */
-export function facts(tx: Tx, asked: Asked, summed?: Summed): Sql {
+/** The sums of spans, what is not folded into them yet, and the facts themselves where no span fits. */
+export function facts(tx: Tx, asked: Asked): Sql {
   const dimension = asked.is_summed ? summedBy(asked.kind.dimension, asked.filters) : undefined;
-  const spans = summed ?? (dimension === undefined ? undefined : spansOf(tx, asked, dimension));
+  const spans = dimension === undefined ? undefined : spansOf(tx, asked, dimension);
   if (dimension === undefined || spans === undefined) return fromFacts(tx, asked);
   const { covered, rows } = spans;
   const loose = [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge))];
@@ -64,8 +44,8 @@ function byGroup(tx: Tx, { kind }: Asked, rows: Sql): Sql {
 }
 
 /** The spans of a dimension that cover the windows, or undefined where they do not help. */
-export const coverOf = (asked: Asked, dimension: Dimension, finer?: Finer): Cover | undefined =>
-  cover(timesOf(asked), span_lengths[dimension], finer);
+export const coverOf = (asked: Asked, dimension: Dimension | ''): Cover | undefined =>
+  cover(timesOf(asked), span_lengths[dimension]);
 
 const timesOf = ({ bounds }: Asked): number[] => bounds.map((bound) => Date.parse(bound));
 
@@ -216,27 +196,17 @@ function fromFacts(tx: Tx, asked: Asked): Sql {
   );
 }
 
-/**
- * The facts of some hours, which are counted in the window before them and not in the one behind them, or the other way round.
- * @param read which of them are needed, and those of which keys: by default all that are asked for
- */
-export function fromEdge(
-  tx: Tx,
-  asked: Asked,
-  dimension: Dimension | '',
-  { from, to, signs }: Edge,
-  read: { nouns?: readonly Noun[]; keys?: Sql } = {},
-): Sql {
+/** The facts of some hours, which are counted in the window before them and not in the one behind them, or the other way round. */
+export function fromEdge(tx: Tx, asked: Asked, dimension: Dimension | '', { from, to, signs }: Edge): Sql {
   const { program, kind, filters } = asked;
-  const asked_nouns = nounsOf([kind.dimension, ...namesOf(filters)]);
-  const nouns = read.nouns ? asked_nouns.filter((noun) => read.nouns?.includes(noun)) : asked_nouns;
+  const nouns = nounsOf([kind.dimension, ...namesOf(filters)]);
   const key = keyOf(asked, sql`f.key collate "C"`);
   const signed = fact_columns.map((name) => sql`s.sign * f.${raw(name)}`);
   return sql`
     select s.w, ${key}, f.currency collate "C", ${join(signed)}
     from ${raw(`program.report_sums_by_${dimension || 'all'}`)}(
       ${tx.organization_id}, ${program.id}, ${isoOf(from)}::timestamptz, ${isoOf(to)}::timestamptz,
-      ${firstId('clk', from)}, ${idAfter('clk', to)}, ${nouns}::text[], ${read.keys ?? sql`null`}::text[]
+      ${firstId('clk', from)}, ${idAfter('clk', to)}, ${nouns}::text[]
     ) f
     cross join (values ${join(signs.map(({ window, sign }) => sql`(${window}::integer, ${sign}::bigint)`))}) as s (w, sign)
     where ${filterCondition(tx, program.id, filters, () => sql`f.key`)}`;

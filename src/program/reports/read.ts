@@ -1,15 +1,14 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { type Program, programs } from '../programs/program.ts';
 import type { Asked, Read } from './asked.ts';
-import { type Packed, packedCover } from './blocks/block.ts';
-import { fewSums, hasFewKeys } from './blocks/few.ts';
-import { topStatement } from './blocks/top.ts';
-import { type Filters, quarter_minutes } from './dimension.ts';
+import type { Filters } from './dimension.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
 import { reportStatement } from './statement.ts';
+import { topStatement } from './top.ts';
 import { type Interval, type Interval_, intervalsOf, type Window, type Windows } from './window.ts';
 
 export interface Rows {
@@ -28,12 +27,14 @@ export interface Options {
   limit: number;
 }
 
-/** For keys and their sums, which else are written to disk where they are many. To compile a statement (`jit`) takes longer than to run it. */
+/** How much memory a report takes for each of its sorts and sums, and how long a statement of it may take. To compile a statement (`jit`) takes longer than to run it. */
 const work_mem = '64MB';
+const statement_s = 10;
 
 /**
  * A report's rows and totals, and those of the window before where it is asked for.
  * @param tx sees one state of the database
+ * @throws Problem invalid_parameter where a statement takes too long
  */
 export async function readReport(
   tx: Tx,
@@ -42,6 +43,7 @@ export async function readReport(
 ): Promise<{ current: Rows; previous: Rows | undefined }> {
   const summed = await tx.one<Pick<Asked, 'is_summed' | 'slices'>>(sql`
     select t.reports_ready as is_summed, set_config('work_mem', ${work_mem}, true), set_config('jit', 'off', true),
+      set_config('statement_timeout', ${`${statement_s}s`}, true),
       (
         select coalesce(json_object_agg(s.dimension || ' ' || s.minutes, s.id), '{}')
         from program.report_slice s
@@ -50,8 +52,21 @@ export async function readReport(
     from ${programs.from}
     where ${tenant(tx)} and t.id = ${program.id}`);
   const base = { program, ...summed, kind: options.kind, filters: options.filters };
-  return options.kind.key === 'period' ? readOverview(tx, base, options) : readKeys(tx, base, options);
+  try {
+    return await (options.kind.key === 'period' ? readOverview(tx, base, options) : readKeys(tx, base, options));
+  } catch (error) {
+    if ((error as { code?: string }).code === canceled) throw tooLong();
+    throw error;
+  }
 }
+
+const canceled = '57014';
+const tooLong = (): Problem =>
+  new Problem(
+    'invalid_parameter',
+    `The report takes longer than ${statement_s} seconds. Ask for a shorter window ('from' and 'to'), or leave out filters other than by what its rows are.`,
+    { param: 'from' },
+  );
 
 type Base = Pick<Asked, 'program' | 'is_summed' | 'slices' | 'kind' | 'filters'>;
 
@@ -76,23 +91,12 @@ async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending,
 }
 
 async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
-  const packed = await packedOf(tx, asked);
-  const has_few_keys = packed && hasFewKeys(asked, packed);
-  const top = packed && !has_few_keys ? await topStatement(tx, asked, packed) : undefined;
-  const read = top && (await withoutNestedLoops(tx, () => tx.all<Read>(top)));
-  if (read?.every(({ is_whole }) => is_whole)) return read;
-  const summed = has_few_keys ? await fewSums(tx, asked, packed) : undefined;
-  const all = () => tx.all<Read>(reportStatement(tx, asked, summed));
+  const top = topStatement(tx, asked);
+  const first = top && (await withoutNestedLoops(tx, () => tx.all<Read>(top)));
+  if (first?.every(({ is_whole }) => is_whole)) return first;
+  const read = () => tx.all<Read>(reportStatement(tx, asked));
   const reads_all_sums = asked.is_summed && Object.keys(asked.filters).length === 0;
-  return reads_all_sums ? withoutNestedLoops(tx, all) : all();
-}
-
-/** What is packed of a report without filters. */
-async function packedOf(tx: Tx, asked: Asked): Promise<Packed | undefined> {
-  const { dimension } = asked.kind;
-  const has_quarters = asked.slices[`${dimension} ${quarter_minutes}`] !== undefined;
-  if (dimension === '' || !(has_quarters && asked.is_summed) || Object.keys(asked.filters).length > 0) return undefined;
-  return packedCover(tx, asked, dimension);
+  return reads_all_sums ? withoutNestedLoops(tx, read) : read();
 }
 
 /**

@@ -39,30 +39,18 @@ export const minute_ms = 60_000;
 const most_ranges = 24;
 const most_edges = 8;
 
-/** Spans that are shorter than the others, and the bounds that may be at their ends alone. */
-export interface Finer {
-  minutes: number;
-  of: 'all' | 'all but the last';
-}
-
 /**
  * Covers windows with the longest spans that fit, none of which is in two windows, and says which facts have to be moved from one window to the
  * one beside it because spans end elsewhere. Of each bound these are the facts of half a short span at most.
  * @param bounds of windows that follow each other, ascending: n windows have n + 1
  * @param lengths of the spans that there are, in minutes, ascending
- * @param finer some more; undefined: there are none
  * @returns undefined where spans do not help
  */
-export function cover(bounds: number[], lengths: number[], finer?: Finer): Cover | undefined {
-  const is_fine = (nth: number): boolean => finer?.of === 'all' || (finer !== undefined && nth < bounds.length - 1);
-  const ends = bounds.map((bound, nth) => {
-    const length = ((is_fine(nth) ? finer?.minutes : lengths[0]) as number) * minute_ms;
-    return Math.round(bound / length) * length;
-  });
+export function cover(bounds: number[], lengths: number[]): Cover | undefined {
+  const ends = roundedTo(lengths[0] as number, bounds);
   const edges = edgesOf(bounds, ends);
-  const fine = finer ? [finer.minutes] : [];
-  const longest = coverBy(ends, [...fine, ...lengths]);
-  const ranges = longest.length <= most_ranges ? longest : coverBy(ends, [...fine, ...lengths.slice(0, 1)]);
+  const longest = coverBy(ends, lengths);
+  const ranges = longest.length <= most_ranges ? longest : coverBy(ends, lengths.slice(0, 1));
   if (ranges.length === 0 || ranges.length > most_ranges || edges.length > most_edges) return undefined;
   return { bounds: ends, ranges, edges };
 }

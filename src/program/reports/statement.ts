@@ -3,21 +3,18 @@ import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { Asked } from './asked.ts';
-import { facts, payoutFacts, type Summed } from './facts.ts';
+import { facts, payoutFacts } from './facts.ts';
 import type { Measures } from './metric.ts';
 
 declareUnique('report_slice', { report_slice_unique: null });
 declareUnique('report_key', { report_key_unique: null });
 
-/**
- * A report of all its keys.
- * @param summed the sums of the spans, where they were added up before
- */
-export function reportStatement(tx: Tx, asked: Asked, summed?: Summed): Sql {
+/** A report of all its keys. It joins nothing by key: Postgres takes keys for a few, and would compare each with each. */
+export function reportStatement(tx: Tx, asked: Asked): Sql {
   const { kind } = asked;
   const measures = columnsOf(kind.measures);
   return sql`
-    with facts (w, key, currency, ${measures}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked, summed)}),
+    with facts (w, key, currency, ${measures}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked)}),
     by_currency (w, key, currency, ${measures}) as materialized (${byCurrency(kind.measures, sql`facts`)}),
     ${answer(asked, sql`by_currency`, sql`true`)}`;
 }
@@ -35,7 +32,7 @@ export function byCurrency({ counted, added }: Measures, from: Sql): Sql {
 }
 
 /**
- * The rest of a statement: rows and totals. It joins nothing by key: Postgres takes keys for a few, and would compare each with each.
+ * The rest of a statement: rows and totals.
  * @param totals what totals are the sums of; rows are those of `by_currency`, which has one for each window, key and currency
  * @param is_whole whether the rows are all that were asked for, from `by_key`
  */
@@ -88,7 +85,7 @@ const metrics = (measures: Measures, currency: string): Sql[] =>
     (name) => sql`${metric(measures, name, currency)} as ${raw(name)}`,
   );
 
-function metric({ counted }: Measures, name: string, currency: string): Sql {
+export function metric({ counted }: Measures, name: string, currency: string): Sql {
   const own = (sum: string): Sql =>
     sql`coalesce(program.bigint_sum(c.${raw(sum)}) filter (where c.currency = ${currency}), 0)`;
   const count = (sum: string): Sql => sql`coalesce(program.bigint_sum(c.${raw(sum)}), 0)`;

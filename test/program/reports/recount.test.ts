@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { foldReports, packReports } from '../../../src/program/reports/sums/fold.ts';
+import { foldReports } from '../../../src/program/reports/sums/fold.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { effort, seeded } from '../../runner/effort.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
@@ -18,7 +18,6 @@ const hour_ms = 3_600_000;
 
 const service = { organization_id: null, request_id: null };
 const fold = (most: number): Promise<number> => transaction(rail.store, service, (tx) => foldReports(tx, most));
-const pack = (most: number): Promise<number> => transaction(rail.store, service, (tx) => packReports(tx, most));
 
 /** One step of a history: what is done, to whom, by how much, and when (in quarters of an hour from the first day, and some more). */
 const step = fc.record({
@@ -186,10 +185,7 @@ const acts: ((world: World, step: Step) => Promise<unknown>)[] = [
     shop.merchant.request('DELETE', `/v1/referrals/${pick(await shop.list('referrals'), a)?.id}`),
   ({ shop, partners }, { a, b }) =>
     b % 4 === 0 ? shop.merchant.request('DELETE', `/v1/partners/${pick(partners, a)?.id}`) : Promise.resolve(),
-  async (_, { amount, a }) => {
-    await fold(1 + (amount % 40));
-    await pack(a % 50);
-  },
+  (_, { amount }) => fold(1 + (amount % 40)),
 ];
 
 interface Window {
@@ -337,7 +333,6 @@ t.test('equals a recount of the rows, and drills down to lists of as many', { ti
     for (const one of steps) await acts[one.act]?.(world, one);
     for (const most of [7, 1_000_000]) {
       await fold(most);
-      await pack(most);
       const facts = await factsOf(rail, world.shop.program_id);
       for (const zone of zones) {
         const window = windowOf(zone, first, length, extra_ms);

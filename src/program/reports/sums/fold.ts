@@ -6,9 +6,3 @@ export async function foldReports(tx: Tx, limit: number): Promise<number> {
   const { folded } = await tx.one<{ folded: number }>(sql`select program.fold_reports(${limit}) as folded`);
   return folded;
 }
-
-/** Packs up to `limit` spans whose sums have changed and which have ended, for all tenants. @returns how many were packed */
-export async function packReports(tx: Tx, limit: number): Promise<number> {
-  const { packed } = await tx.one<{ packed: number }>(sql`select program.pack_reports(${limit}) as packed`);
-  return packed;
-}
