@@ -39,6 +39,8 @@ const efforts = {
   compiled_receivers: { test: 0, soak: 1 },
   /** Shells that the tours of the README are pasted into, of those that are installed. */
   tour_shells: { test: 1, soak: 3 },
+  /** Sales that each of three writers makes, and changes one after each, while backends are killed. */
+  writes_amid_kills: { test: 10, soak: 300 },
   /** Histories whose reports are computed again. */
   recounted_histories: { test: 2, soak: 4 },
 };
