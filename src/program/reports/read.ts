@@ -27,9 +27,10 @@ export interface Options {
   limit: number;
 }
 
-/** How much memory a report takes for each of its sorts and sums, and how long a statement of it may take. To compile a statement (`jit`) takes longer than to run it. */
+/** How much memory each sort and each sum of a report takes. To compile a statement (`jit`) takes longer than to run it. */
 const work_mem = '64MB';
-const statement_s = 10;
+/** How long a statement of a report may take: less than a request may, so that the answer says what to do. */
+const statement_s = 9;
 
 /**
  * A report's rows and totals, and those of the window before where it is asked for.
