@@ -197,7 +197,7 @@ type Query = z.output<typeof reportQuery>;
 export type ReportReply = z.output<typeof Report>;
 
 const doc =
-  "A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. Where nothing matches, such as an unknown `partner_id`, there are no rows and the totals are 0. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. Money in other currencies is in `other_currencies`. With `csv` and `ndjson` there are no totals, and each row also has `currency`, the program's.";
+  "A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. Where nothing matches, such as an unknown `partner_id`, there are no rows and the totals are 0. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. A report that takes longer than 9 seconds answers `invalid_parameter`: ask for a shorter window, or with fewer filters. Money in other currencies is in `other_currencies`. With `csv` and `ndjson` there are no totals, and each row also has `currency`, the program's.";
 
 export const reportOperations: Operation[] = [
   operation({
