@@ -38,6 +38,10 @@ export function addInboxCommands(rail: Command): void {
     .option('--daily-limit <number>', 'most emails in a day, up to 500 (default: 40)', integerUpTo(500))
     .option('--timezone <zone>', 'IANA time zone of these days (default: UTC)')
     .option('--reply-to <email>', 'where replies go, if not to the inbox')
+    .option(
+      '--authserv-id <name>',
+      'first word of the Authentication-Results header that your server adds to each email that comes in (default: known for large providers)',
+    )
     .addOption(json())
     .addHelpText(
       'after',

@@ -130,11 +130,22 @@ t.test('connects an inbox with secrets from standard input, tries its logins, an
   });
   t.equal((await rail('inbox', 'list', ...tenant)).stdout, 'There is no inbox.\n');
 
-  const added = await runRail(t, [...add, '--daily-limit', '60', '--json'], settings, `${password}\n`);
+  const added = await runRail(
+    t,
+    [...add, '--daily-limit', '60', '--authserv-id', 'mx.acme.com', '--json'],
+    settings,
+    `${password}\n`,
+  );
   t.match(added, { code: 0, stderr: '' });
   t.notMatch(added.stdout, password);
   const inbox = JSON.parse(added.stdout);
-  t.match(inbox, { object: 'inbox', email: 'grace@acme.com', daily_limit: 60, smtp: { security: 'tls' } });
+  t.match(inbox, {
+    object: 'inbox',
+    email: 'grace@acme.com',
+    daily_limit: 60,
+    authserv_id: 'mx.acme.com',
+    smtp: { security: 'tls' },
+  });
   const [tested, listed] = await Promise.all([
     runRail(t, ['inbox', 'test', inbox.id], settings),
     rail('inbox', 'list', ...tenant),

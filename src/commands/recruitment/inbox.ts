@@ -34,6 +34,7 @@ interface AddOptions {
   dailyLimit?: number;
   timezone?: string;
   replyTo?: string;
+  authservId?: string;
   json?: boolean;
 }
 
@@ -41,9 +42,10 @@ interface AddOptions {
 export async function addInbox(options: AddOptions): Promise<void> {
   const login = await (options.oauth ? providerLogin(options) : passwordLogin(options));
   const { email, fromName: from_name, dailyLimit: daily_limit, timezone, replyTo: reply_to } = options;
+  const { authservId: authserv_id } = options;
   await withStore(async (opened) => {
     const { id: organization_id } = await choose(opened, 'organization', options.organization);
-    const body = given({ email, from_name, daily_limit, timezone, reply_to, ...login });
+    const body = given({ email, from_name, daily_limit, timezone, reply_to, authserv_id, ...login });
     const inbox = await callOperation<Inbox>(opened, organization_id, operationNamed('inboxes.create'), { body });
     answer(inbox, { json: options.json, lines: [`Connected ${inbox.id} (${inbox.email}). Both logins work.`] });
   });
