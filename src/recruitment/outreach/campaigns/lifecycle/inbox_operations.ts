@@ -15,7 +15,7 @@ export const inboxConnectionOperations: Operation[] = [
     path: `${base_path}/inboxes/{id}`,
     scope: 'inboxes:write',
     summary: 'Deletes an inbox and its login.',
-    doc: `Sequences that have not begun move to another inbox of their campaign; those that have begun fail with \`inbox_removed\` (\`campaign.send_failed\`). Invitations, answers and tests that wait for it are cancelled. If it was connected, emits \`inbox.disconnected\` with the reason \`removed\`, ${events_of_campaigns}.`,
+    doc: `Sequences that have not begun move to another inbox of their campaign; those that have begun fail with \`inbox_removed\` (\`campaign.send_failed\`); beyond some hundred, a worker fails the others. Invitations, answers and tests that wait for it are cancelled. If it was connected, emits \`inbox.disconnected\` with the reason \`removed\`, ${events_of_campaigns}.`,
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
