@@ -330,6 +330,119 @@ t.test(
   },
 );
 
+/** Many prospects at one domain, each with an address and a sequence that waits. */
+async function addMany({ caller, brand_id }: Opened, many: number): Promise<void> {
+  const sample = await add({ caller, brand_id } as Opened, { email: 'ada@many.com' });
+  const campaign = await caller.post(`${v1}/campaigns`, { brand_id, name: 'Blogs' });
+  await rail.query(sql`
+    insert into recruitment.prospect (organization_id, id, brand_id, channel, key, source, email_status)
+    select ${caller.organization_id}, 'fdi_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), ${brand_id}, 'youtube',
+      'channel' || n, 'manual', 'found'
+    from generate_series(1, ${many - 1}) as n`);
+  await rail.query(sql`
+    insert into recruitment.email_address
+      (organization_id, id, prospect_id, address, address_hmac, domain_hmac, source, verification, found_at)
+    select p.organization_id, replace(p.id, 'fdi', 'fea'), p.id, a.address, sha256(p.id::bytea), a.domain_hmac, 'manual', 'unknown', now()
+    from recruitment.email_address a
+    join recruitment.prospect p on p.organization_id = a.organization_id and p.id <> a.prospect_id
+    where a.prospect_id = ${sample.id}`);
+  await rail.query(sql`
+    insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id)
+    select p.organization_id, replace(p.id, 'fdi', 'fsq'), ${campaign.id}, p.brand_id, p.id
+    from recruitment.prospect p where p.brand_id = ${brand_id}`);
+}
+
+t.test(
+  'a domain of many prospects is barred at once, and a job marks and lifts those that a request leaves',
+  async (t) => {
+    const opened = await openBrand();
+    const { organization_id } = opened.caller;
+    const many = 700;
+    await addMany(opened, many);
+    const parts = async (kind: string) => {
+      const rows = await rail.query(sql`
+      select count(*)::integer as count from recruitment.activity
+      where organization_id = ${organization_id} and kind = ${kind} group by created_at order by created_at`);
+      return rows.map(({ count }) => count);
+    };
+    const all = async (kind: string) => (await parts(kind)).reduce((sum, count) => sum + count, 0) === many;
+    const entry = await bar(opened, { kind: 'domain', domain: 'many.com' });
+    t.match(
+      await rail.query(sql`select from recruitment.sequence where organization_id = ${organization_id} and open`),
+      [],
+    );
+    await eventually(() => all('do_not_contact_added'), 'the marks', 60_000);
+    t.same(await parts('do_not_contact_added'), [500, 200]);
+    t.match(await opened.caller.post(`${v1}/do_not_contact/${entry.id}/lift`, {}), {
+      lifted_at: /^20/,
+      value: 'many.com',
+    });
+    await eventually(() => all('do_not_contact_lifted'), 'the lifts', 60_000);
+    t.same(await parts('do_not_contact_lifted'), [500, 200]);
+    t.same(
+      await rail.query(sql`
+      select do_not_contact_reason as reason, email_status, count(*)::integer as count from recruitment.prospect
+      where organization_id = ${organization_id} group by 1, 2`),
+      [{ reason: null, email_status: 'found', count: many }],
+    );
+    t.same(
+      await rail.query(sql`
+      select type, count(*)::integer as events, count(distinct body::jsonb #>> '{data,prospect_id}')::integer as prospects
+      from webhooks.event where organization_id = ${organization_id} and type like 'do_not_contact%' group by type order by type`),
+      ['added', 'lifted'].map((what) => ({ type: `do_not_contact.${what}`, events: many, prospects: many })),
+    );
+
+    await bar(opened, { kind: 'domain', domain: 'many.com' });
+    // The mark of the second half is lifted before its job has come: whichever is done first, nobody stays marked.
+    const [again] = (await opened.caller.get(`${v1}/do_not_contact?lifted=false`)).data;
+    await opened.caller.post(`${v1}/do_not_contact/${again.id}/lift`, {});
+    await eventually(
+      async () =>
+        (
+          await rail.query(sql`
+        select from recruitment.prospect where organization_id = ${organization_id} and (do_not_contact_reason is not null or email_status = 'none')
+        union all
+        select from graphile_worker.jobs where key like ${`refresh_bars:${'%'}`}`)
+        ).length === 0,
+      'nobody to be marked',
+      60_000,
+    );
+    t.same(
+      (await rail.audit()).filter((one) => one.organization_id === organization_id),
+      [],
+    );
+  },
+);
+
+t.test(
+  'a brand of many marked prospects is gone at once, and a job bars the addresses that the request leaves',
+  async (t) => {
+    const opened = await openBrand();
+    const { caller, brand_id } = opened;
+    const many = 700;
+    await addMany(opened, many);
+    await rail.query(sql`
+    update recruitment.prospect set do_not_contact_reason = 'manual', do_not_contact_since = now() where brand_id = ${brand_id}`);
+    await caller.delete(`${v1}/brands/${brand_id}`);
+    t.equal((await caller.request('GET', `${v1}/brands/${brand_id}`)).status, 404);
+    const parts = () =>
+      rail.query(sql`
+      select count(*)::integer as count from recruitment.suppression
+      where organization_id = ${caller.organization_id} group by created_at order by created_at`);
+    await eventually(
+      async () => (await rail.query(sql`select from recruitment.prospect where brand_id = ${brand_id}`)).length === 0,
+      'the prospects to be erased',
+      60_000,
+    );
+    const [first, ...others] = (await parts()).map(({ count }) => count);
+    t.equal(first, 500);
+    t.equal(
+      others.reduce((sum, count) => sum + count, 0),
+      many - 500,
+    );
+  },
+);
+
 t.test('a domain marks sites that are added later, by hand and by a search', async (t) => {
   const opened = await openBrand();
   const { brand_id } = opened;

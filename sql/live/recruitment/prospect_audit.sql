@@ -3,7 +3,14 @@ create or replace function recruitment.prospect_audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  with entry as (
+  -- Entries on domains whose job marks or lifts what the request has left.
+  with refreshing as (
+    select s.organization_id, s.id
+    from graphile_worker.jobs j
+    join recruitment.suppression s on s.id = substr(j.key, length('refresh_bars:') + 1)
+    where j.key like 'refresh\_bars:%' and (j.attempts < j.max_attempts or j.locked_at is not null)
+  ),
+  entry as (
     select s.organization_id, s.id, s.kind, s.hmac, s.prospect_id
     from recruitment.suppression s
     where s.lifted_at is null and s.reason not in ('unsubscribed', 'hard_bounce')
@@ -28,7 +35,7 @@ as $$
   select 'whoever an entry of do not contact hits is marked', h.organization_id, h.prospect_id, format('entry %s', h.id)
   from hit h
   join recruitment.prospect p on p.organization_id = h.organization_id and p.id = h.prospect_id
-  where p.do_not_contact_reason is null
+  where p.do_not_contact_reason is null and not exists (select from refreshing r where r.organization_id = h.organization_id and r.id = h.id)
 
   union all
   select 'whoever holds an unsubscribed address is unsubscribed', p.organization_id, p.id, format('entry %s', s.id)
@@ -58,6 +65,6 @@ as $$
     left join barred d on d.organization_id = x.organization_id and d.hmac = x.domain_hmac
     group by x.organization_id, x.prospect_id
   ) as a on a.organization_id = p.organization_id and a.prospect_id = p.id
-  where p.email_status <> coalesce(a.email_status, 'none')
+  where p.email_status <> coalesce(a.email_status, 'none') and not exists (select from refreshing r where r.organization_id = p.organization_id)
 $$;
 comment on function recruitment.prospect_audit() is 'The invariants of prospects; a clean database gives no row.';

@@ -86,7 +86,7 @@ export const doNotContactOperations: Operation[] = [
     path: `${base_path}/do_not_contact`,
     scope: 'do_not_contact:write',
     summary: 'Creates a do-not-contact entry, which bars an address, a domain or a prospect from outreach.',
-    doc: 'Once the request is answered, no email to them is started. Emits `do_not_contact.added` for each prospect that it applies to and that was not marked Do not contact. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects with this address, and emits no event. If an entry exists already, a stronger reason replaces a weaker one, in this order: `complaint`, `unsubscribed`, `legal`, `angry_reply`, `manual`, `hard_bounce`; this emits `do_not_contact.added` too. If nothing changes, the response is 409 with `existing`.',
+    doc: 'Once the request is answered, no email to them is started. Of a domain that applies to more than some hundred prospects, a worker marks the others. Emits `do_not_contact.added` for each prospect that it applies to and that was not marked Do not contact. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects with this address, and emits no event. If an entry exists already, a stronger reason replaces a weaker one, in this order: `complaint`, `unsubscribed`, `legal`, `angry_reply`, `manual`, `hard_bounce`; this emits `do_not_contact.added` too. If nothing changes, the response is 409 with `existing`.',
     body: Entry,
     reply: suppressions.schema,
     status: 201,

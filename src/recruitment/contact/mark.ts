@@ -1,6 +1,7 @@
 /** Marks who must not be written to, in three layers, and lifts the marks. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
+import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
@@ -58,11 +59,18 @@ export async function suppress(
   if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
   const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, judged_by) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
-  const ids = [...new Set([...(await prospectsHit(tx, barOf(hash, target))), ...others])];
+  const bar = barOf(hash, target);
+  const part = await somePartOf(tx, bar);
+  const ids = [...new Set([...part, ...others])];
   await refreshMarks(tx, hash, ids, by);
   const noted = await noteReason(tx, ids, entry.id, reason, by);
   await refreshEmailStatus(tx, ids);
-  await endSequences(tx, reason === 'hard_bounce' ? writesTo(hash, target) : hits(hash, target, ids), endOf(reason));
+  await endSequences(
+    tx,
+    reason === 'hard_bounce' ? writesTo(hash, target) : hits(tx, hash, target, ids),
+    endOf(reason),
+  );
+  refreshOthers(tx, { ...holds, after: part.at(-1), count: part.length, by });
   return { entry: holds, changed: existing === undefined || is_stronger || noted || besides.length > 0 };
 }
 
@@ -103,8 +111,11 @@ function writesTo(hash: KeyedHash, target: Target): Sql {
     : sql`t.domain_hmac = ${hmacOf(hash, target)}`;
 }
 
-const hits = (hash: KeyedHash, target: Target, prospect_ids: string[]): Sql =>
-  sql`(${writesTo(hash, target)} or t.prospect_id = any(${prospect_ids}))`;
+/** Of a domain all at once, silently: no email begins to be sent to those whom a job marks later. */
+const hits = (tx: Tx, hash: KeyedHash, target: Target, prospect_ids: string[]): Sql =>
+  target.kind === 'domain'
+    ? sql`(${writesTo(hash, target)} or t.prospect_id = any(array(${hitBy(tx, barOf(hash, target))})))`
+    : sql`(${writesTo(hash, target)} or t.prospect_id = any(${prospect_ids}))`;
 
 function endOf(reason: Reason): End {
   if (reason === 'hard_bounce') return 'bounced';
@@ -161,23 +172,64 @@ function barOf(hash: KeyedHash, target: Target): Bar {
 export const prospectsHitBy = async (tx: Tx, vault: Vault, entry: Suppression): Promise<string[]> =>
   prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
 
+/** All prospects that hold the address, or those of a domain that a request changes: it may have any number. */
+const somePartOf = (tx: Tx, bar: Bar): Promise<string[]> =>
+  prospectsHit(tx, bar, { most: bar.kind === 'domain' ? most_at_once : null });
+
+/** @param after the last id of the part before @param most null: all */
+async function prospectsHit(
+  tx: Tx,
+  bar: Bar,
+  { after = '', most = null }: { after?: string; most?: number | null } = {},
+): Promise<string[]> {
+  const rows = await tx.all<{ id: string }>(sql`
+    select h.id from (${hitBy(tx, bar)}) as h where h.id > ${after} order by h.id limit ${most}::integer`);
+  return rows.map(({ id }) => id);
+}
+
 /** The prospects that hold the address, or an address at the domain, or are the domain. */
-async function prospectsHit(tx: Tx, bar: Bar): Promise<string[]> {
-  if (bar.kind === 'prospect') return [bar.prospect_id];
+function hitBy(tx: Tx, bar: Bar): Sql {
+  if (bar.kind === 'prospect') return sql`select ${bar.prospect_id}::text collate "C" as id`;
   const holders = (column: Sql) => sql`
     select a.prospect_id as id from recruitment.email_address a
     where a.organization_id = ${tx.organization_id} and ${column} = ${bar.hmac}`;
-  const hit =
-    bar.kind === 'address'
-      ? holders(sql`a.address_hmac`)
-      : sql`
-        ${holders(sql`a.domain_hmac`)}
-        union
-        select p.id
-        from recruitment.brand b
-        join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
-        where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${bar.domain}`;
-  return (await tx.all<{ id: string }>(hit)).map(({ id }) => id);
+  if (bar.kind === 'address') return holders(sql`a.address_hmac`);
+  return sql`
+    ${holders(sql`a.domain_hmac`)}
+    union
+    select p.id
+    from recruitment.brand b
+    join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
+    where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${bar.domain}`;
+}
+
+interface Refreshing {
+  /** The entry, as it is when its prospects are refreshed: once it has changed, another job does that. */
+  id: string;
+  reason: Reason;
+  lifted_at: string | null;
+  lift_reason: LiftReason | null;
+  by: Actor;
+}
+
+/** Has a job refresh the prospects that a domain hits behind a part of them that was full. */
+function refreshOthers(tx: Tx, given: Refreshing & { after: string | undefined; count: number }): void {
+  const { id, reason, lifted_at, lift_reason, by, after, count } = given;
+  if (count < most_at_once) return;
+  const { organization_id, request_id } = tx;
+  const payload = { organization_id, request_id, id, reason, lifted_at, lift_reason, by, after };
+  tx.enqueue('recruitment/refresh_bars', payload, { job_key: `refresh_bars:${id}` });
+}
+
+/** The next part of the prospects that a domain hits. */
+export async function refreshNext(tx: Tx, vault: Vault, given: Refreshing & { after: string }): Promise<void> {
+  await lockSuppressions(tx);
+  const { id, by, after } = given;
+  const entry = openedEntry(vault, await suppressions.get(tx, id));
+  if (entry.reason !== given.reason || entry.lifted_at !== given.lifted_at) return;
+  const part = await prospectsHit(tx, await storedBar(tx, entry), { after, most: most_at_once });
+  await refreshBars(tx, await keyedHash(tx, vault), part, by, given.lift_reason ?? undefined);
+  refreshOthers(tx, { ...given, after: part.at(-1), count: part.length });
 }
 
 interface Marked {
@@ -231,7 +283,7 @@ async function refreshMarks(
       do_not_contact_since = case when given.now is not null then coalesce(t.do_not_contact_since, ${tx.now}::timestamptz) end,
       updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(changes)}::json) as given (id text, now text)
-    where ${tenant(tx)} and t.id = given.id`);
+    where ${tenant(tx)} and t.id = any(${changes.map(({ id }) => id)}) and t.id = given.id`);
   await stopSequences(
     tx,
     changes.filter(({ now }) => now !== null).map(({ id }) => id),
@@ -249,15 +301,24 @@ interface Change {
 /** A weaker reason, because a stronger entry was lifted, is not told: the prospect is barred as before. */
 function tellMarks(tx: Tx, changes: Change[], by: Actor, lift_reason: LiftReason): void {
   const by_user_id = by.user_id;
-  for (const { id: prospect_id, before, now: reason, entry_id } of changes) {
-    if (reason === null) {
-      tx.emit(event('do_not_contact.lifted', tx.organization_id, { prospect_id, reason: lift_reason, by_user_id }));
-      recordActivity(tx, 'do_not_contact_lifted', by, [{ prospect_id, data: { reason: lift_reason } }]);
-    } else if (before === null || outranks(reason, before)) {
-      tx.emit(event('do_not_contact.added', tx.organization_id, { prospect_id, reason, by_user_id }));
-      recordActivity(tx, 'do_not_contact_added', by, [{ prospect_id, data: { reason, do_not_contact_id: entry_id } }]);
-    }
+  const added = changes.filter(({ before, now }) => now !== null && (before === null || outranks(now, before)));
+  const lifted = changes.filter(({ now }) => now === null);
+  for (const { id: prospect_id, now } of added) {
+    const reason = now as MarkReason;
+    tx.emit(event('do_not_contact.added', tx.organization_id, { prospect_id, reason, by_user_id }));
   }
+  for (const { id: prospect_id } of lifted)
+    tx.emit(event('do_not_contact.lifted', tx.organization_id, { prospect_id, reason: lift_reason, by_user_id }));
+  const entries = (rows: Change[], dataOf: (row: Change) => object) =>
+    rows.map((row) => ({ prospect_id: row.id, data: dataOf(row) }));
+  const dataOfAdded = ({ now: reason, entry_id }: Change) => ({ reason, do_not_contact_id: entry_id });
+  recordActivity(tx, 'do_not_contact_added', by, entries(added, dataOfAdded));
+  recordActivity(
+    tx,
+    'do_not_contact_lifted',
+    by,
+    entries(lifted, () => ({ reason: lift_reason })),
+  );
 }
 
 /** What an unsubscribe and a bounce change besides, whatever else bars the address. @returns whether something changed */
@@ -315,9 +376,10 @@ export async function lift(
   const lifted = await suppressions.update(tx, entry_id, {
     ...{ lifted_at: tx.now, lift_reason: reason, lifted_by_user_id: by.user_id },
   });
-  const ids = await prospectsHit(tx, await storedBar(tx, entry));
-  await refreshBars(tx, await keyedHash(tx, vault), ids, by, reason);
-  return { ...lifted, value: entry.value };
+  const part = await somePartOf(tx, await storedBar(tx, entry));
+  await refreshBars(tx, await keyedHash(tx, vault), part, by, reason);
+  refreshOthers(tx, { ...(lifted as Suppression), after: part.at(-1), count: part.length, by });
+  return { ...(lifted as Suppression), value: entry.value };
 }
 
 /** By the stored hash: of a person who was erased no value is left, and they may have been added again. */
