@@ -3,6 +3,12 @@ import { join } from 'node:path';
 
 const first = join(import.meta.dirname, 'without_domains.ts');
 
+/**
+ * Room for what lives for one request, in MiB: within V8's own limit of 16, collecting it takes a fifth of a test's CPU time. It does not change
+ * which compiled code V8 accepts.
+ */
+const nursery = '--max-semi-space-size=32';
+
 const running = new Set<ChildProcess>();
 
 /**
@@ -14,7 +20,7 @@ export function startGroup(
   environment: NodeJS.ProcessEnv,
   { stdin, stderr }: { stdin: 'ignore' | 'pipe'; stderr: 'inherit' | 'pipe' },
 ): ChildProcess {
-  const child = spawn(process.execPath, ['--import', first, ...args], {
+  const child = spawn(process.execPath, [nursery, '--import', first, ...args], {
     env: { ...process.env, ...environment },
     stdio: [stdin, 'pipe', stderr],
     detached: true,
