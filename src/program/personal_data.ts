@@ -8,7 +8,13 @@ import { type AnyResource, type Row, tenant } from '../core/resource/resource.ts
 import { id, objectName, text, timestamp } from '../core/values/fields.ts';
 import { timeOfId } from '../core/values/id.ts';
 import type { EventType } from '../webhooks/events/catalogue.ts';
-import { erasePersonalData, eventsMentioning, type StoredEvent } from '../webhooks/events/personal_data.ts';
+import {
+  erasePersonalData,
+  eventsMentioning,
+  type LogPart,
+  nextPart,
+  type StoredEvent,
+} from '../webhooks/events/personal_data.ts';
 import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
@@ -59,7 +65,7 @@ export const personalDataOperations: Operation[] = [
     path: '/v1/customers/{id}',
     scope: 'customers:write',
     summary: 'Erases a customer: the identity is removed, and the sales and commissions stay.',
-    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges and refunds stay, and so do texts that you wrote into refunds and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered: of a program with many events since then, a worker does so after the response. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges and refunds stay, and so do texts that you wrote into refunds and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -86,7 +92,7 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
   // A click whose job has not run yet is the visitor's, too.
   if (visitor_token !== null) await attributeVisitor(tx, { program_id, visitor_token });
   const traces = await tracesOf(tx, customer, visitor_token);
-  await erasePersonalData(tx, log, program_id, await eventsAbout(tx, customer, traces));
+  await eraseFromEvents(tx, { ...mentionOf(customer, traces), after: '0' });
   await tx.all(sql`
     update program.risk_flag t
     set evidence = '{}', note = case when t.note is not null then 'erased' end, updated_at = ${tx.now}::timestamptz
@@ -180,18 +186,39 @@ const types_about_customers = Object.entries<EventType>(catalogue)
 
 const log = { catalogue, ...prefixes };
 
-/** An event that names a customer is about that one; one that names none is about whose referral or flag it names. */
-async function eventsAbout(tx: Tx, { id: customer_id, program_id }: Customer, traces: Traces): Promise<StoredEvent[]> {
+/** What the events about a customer name. */
+interface Mentioned {
+  customer_id: string;
+  program_id: string;
+  ids: string[];
+  since_ms: number;
+}
+
+function mentionOf({ id: customer_id, program_id }: Customer, traces: Traces): Mentioned {
   const ids = [customer_id, ...traces.referral_ids, ...traces.risk_flag_ids];
-  const events = await eventsMentioning(tx, log, {
-    ...{ subject_id: program_id, types: types_about_customers, ids },
-    since_ms: Math.min(...[...ids, ...traces.click_ids].map(timeOfId)),
-  });
+  return { customer_id, program_id, ids, since_ms: Math.min(...[...ids, ...traces.click_ids].map(timeOfId)) };
+}
+
+/** An event that names a customer is about that one; one that names none is about whose referral or flag it names. */
+async function eventsAbout(tx: Tx, { program_id, ids, since_ms }: Mentioned, part?: LogPart): Promise<StoredEvent[]> {
+  const mention = { subject_id: program_id, types: types_about_customers, ids, since_ms };
+  const events = await eventsMentioning(tx, log, mention, part);
   return events.filter(({ body }) => {
     const { data } = JSON.parse(body);
     const named = data.customer_id ?? data.referral_id ?? data.risk_flag_id;
     return ids.includes(named);
   });
+}
+
+/** Erases a customer from a part of the log, and has a job do the same behind it. */
+export async function eraseFromEvents(tx: Tx, { after, ...about }: Mentioned & { after: string }): Promise<void> {
+  const { program_id, since_ms, customer_id } = about;
+  const part = await nextPart(tx, log, { subject_id: program_id, since_ms }, after);
+  await erasePersonalData(tx, log, program_id, await eventsAbout(tx, about, part));
+  if (part.is_last) return;
+  const { organization_id, request_id } = tx;
+  const payload = { organization_id, request_id, ...about, after: part.until };
+  tx.enqueue('program/erase_customer', payload, { job_key: `erase_customer:${customer_id}` });
 }
 
 async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof CustomerExport>> {
@@ -205,7 +232,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
   type Export = z.infer<typeof CustomerExport>;
   type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds'> =
     Export[List][number];
-  const events = await eventsAbout(tx, customer, traces);
+  const events = await eventsAbout(tx, mentionOf(customer, traces));
   return {
     object: 'customer_export',
     exported_at: tx.now,

@@ -41,18 +41,51 @@ interface Mention {
   since_ms: number;
 }
 
+/** A part of the log of a subject, by positions. */
+export interface LogPart {
+  after: string;
+  until: string;
+  is_last: boolean;
+}
+
+const whole = sql`true`;
+
 /** The events of a subject that mention one of these ids anywhere, of these types, in the strict sequence. */
 export const eventsMentioning = (
   tx: Tx,
   { id_prefix }: Log,
   { subject_id, types, ids, since_ms }: Mention,
+  part?: LogPart,
 ): Promise<StoredEvent[]> =>
   tx.all<StoredEvent>(sql`
     select t.id, t.type, t.body, t.postback_body
     from webhooks.event t
     where ${tenant(tx)} and t.program_id = ${subject_id} and t.type = any(${types}) and t.id >= ${firstId(id_prefix, since_ms)}
+      and ${part ? sql`t.position > ${part.after}::bigint and t.position <= ${part.until}::bigint` : whole}
       and exists (select from unnest(${ids}::text[]) as mentioned (id) where strpos(t.body, mentioned.id) > 0)
     order by t.position`);
+
+/** So many events are looked through in some ten milliseconds. */
+const most_of_part = 10_000;
+
+/** The part of a subject's log behind a position that a transaction looks through. */
+export async function nextPart(
+  tx: Tx,
+  { id_prefix }: Log,
+  { subject_id, since_ms }: Pick<Mention, 'subject_id' | 'since_ms'>,
+  after: string,
+): Promise<LogPart> {
+  const { until, count } = await tx.one<{ until: string; count: number }>(sql`
+    select coalesce(max(p.position), ${after}::bigint)::text as until, count(*)::integer as count
+    from (
+      select t.position
+      from webhooks.event t
+      where ${tenant(tx)} and t.program_id = ${subject_id} and t.position > ${after}::bigint and t.id >= ${firstId(id_prefix, since_ms)}
+      order by t.position
+      limit ${most_of_part}
+    ) as p`);
+  return { after, until, is_last: count < most_of_part };
+}
 
 /** Ids are made by the clocks of many processes, which differ. */
 const clock_difference_ms = 3_600_000;

@@ -1,4 +1,4 @@
-import { raw } from 'sql-template-tag';
+import { raw, type Sql } from 'sql-template-tag';
 import t, { type Test } from 'tap';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
@@ -105,6 +105,26 @@ t.test('what identifies an erased customer is nowhere any more', async (t) => {
     deleted: true,
   });
   t.same(await rowsWith(shop, texts), []);
+});
+
+t.test('a job erases a customer from the events that the request does not look through', async (t) => {
+  const { shop, merchant, customer } = await openShopOfGrace();
+  const of_shop = sql`e.organization_id = ${merchant.organization_id} and e.program_id = ${shop.program_id}`;
+  const copies = (types: Sql, body: Sql, count: number) =>
+    rail.query(sql`
+      insert into webhooks.event (organization_id, id, position, program_id, type, livemode, body, request_id, created_at)
+      select e.organization_id, 'evt_' || core.id_time_part(now()) || 'e00g' || e.type_number || lpad(n::text, 11, '0'),
+        nextval('webhooks.event_position'), e.program_id, e.type, e.livemode, ${body}, e.request_id, now()
+      from (
+        select e.*, ${count > 1 ? 0 : 1} as type_number from webhooks.event e where ${of_shop} and ${types} order by e.position limit 1
+      ) as e, generate_series(1, ${count}) as n`);
+  await copies(sql`e.type = 'affiliate.created'`, sql`'{"data":{}}'`, 10_000);
+  await copies(sql`position(${person.email} in e.body) > 0`, sql`e.body`, 1);
+  await merchant.delete(`/v1/customers/${customer.id}`);
+  const left = () =>
+    rail.query(sql`select from webhooks.event e where ${of_shop} and position(${person.email} in e.body) > 0`);
+  await eventually(async () => (await left()).length === 0, 'the job to end', 60_000);
+  t.same(await rowsWith(shop, Object.values(person)), []);
 });
 
 t.test('the money of an erased customer stays, and can be refunded and corrected', async (t) => {
