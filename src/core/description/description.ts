@@ -18,32 +18,26 @@ export interface Page {
 
 /**
  * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. To be awaited before the operations are mounted, because the
- * description is read off their routes. The texts are made once, by the first request for any of them: that takes half a second of CPU, which a
- * process that nobody asks for them is spared.
+ * description is read off their routes. Each text is made once, by the first request for it: the first of all takes a second of CPU, which a process
+ * that nobody asks for them is spared.
  */
 export async function mountDescription(app: FastifyInstance, described: Described): Promise<void> {
   await describeRoutes(app, described);
-  let made: Texts | undefined;
-  const texts = () => {
-    made ??= textsOf(app.swagger() as unknown as Document, described);
-    return made;
-  };
+  // The plugin makes it once.
+  const document = () => app.swagger() as unknown as Document;
   const root = rootOf(described.path);
-  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', () => texts().openapi);
-  serve(app, `${root}/llms.txt`, 'text/plain; charset=utf-8', () => texts().index);
-  serve(app, `${root}/llms-full.txt`, 'text/plain; charset=utf-8', () => texts().whole);
+  const text = 'text/plain; charset=utf-8';
+  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', () => JSON.stringify(document()));
+  serve(app, `${root}/llms.txt`, text, () => indexText(document(), described));
+  serve(app, `${root}/llms-full.txt`, text, () => wholeText(document(), described));
 }
 
-type Texts = ReturnType<typeof textsOf>;
-
-const textsOf = (document: Document, described: Described) => ({
-  openapi: page(JSON.stringify(document)),
-  index: page(indexText(document, described)),
-  whole: page(wholeText(document, described)),
-});
-
-function serve(app: FastifyInstance, path: string, type: string, text: () => Page): void {
-  app.get(path, { schema: { hide: true } as object }, async (request, reply) => sendPage(request, reply, type, text()));
+function serve(app: FastifyInstance, path: string, type: string, make: () => string): void {
+  let made: Page | undefined;
+  app.get(path, { schema: { hide: true } as object }, async (request, reply) => {
+    made ??= page(make());
+    return sendPage(request, reply, type, made);
+  });
 }
 
 /** Sends a page, compressed for who takes that, unless who asks has it already. */
