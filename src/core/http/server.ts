@@ -76,6 +76,8 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
     forceCloseConnections: 'idle',
     trustProxy: limits.proxies,
     routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
+    // Fastify loads its own compilers at the start unless it is given others. `validateByZod` sets those that are used.
+    schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
     // A path that cannot be decoded reaches no hook.
     frameworkErrors: (error, request, reply) => {
       reply.headers(responseHeaders(request, https));
@@ -126,6 +128,10 @@ function limitStrangers(app: FastifyInstance): void {
 
 const isOperation = ({ routeOptions: { schema } }: FastifyRequest): boolean =>
   (schema as { operationId?: string } | undefined)?.operationId !== undefined;
+
+function neverBuilt(): never {
+  throw new Error('A compiler was asked for before it was set.');
+}
 
 function validateByZod(app: FastifyInstance): void {
   app.setValidatorCompiler<z.ZodType>(({ schema, method, httpPart }) => {
