@@ -14,6 +14,8 @@ const service = [
   'src/command_line/rail.ts',
   'src/worker.ts',
   'src/products.ts',
+  'src/**/worker_extension.ts',
+  'src/data/end_sessions.ts',
   'src/commands/**/*.ts',
   'tasks/**/*.ts',
 ];
@@ -34,7 +36,9 @@ export async function warmUp(environment: NodeJS.ProcessEnv): Promise<void> {
   };
   await Promise.all([
     compile(import.meta.filename, ...service, ...packages, ...tests).then(() => compile(main, '--help')),
-    compile(...flags_of_worker, import.meta.filename, ...service, ...packages),
+    compile(...flags_of_worker, import.meta.filename, ...service, ...packages).then(() =>
+      compile(...flags_of_worker, main, '--help'),
+    ),
   ]);
 }
 
