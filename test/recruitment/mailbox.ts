@@ -11,6 +11,7 @@ import type { Json } from '../harness.ts';
 /** hoodiecrow-imap comes without types. Its IDLE keeps a timer for half an hour after a connection has ended. */
 const hoodiecrow: (options: Json) => {
   listen(port: number, then: () => void): void;
+  setMaxListeners(most: number): void;
   close(then: () => void): void;
   server: tls.Server;
 } = createRequire(import.meta.url)('hoodiecrow-imap');
@@ -67,6 +68,8 @@ async function startImap(user: string): Promise<number> {
     users: { [user]: { password, xoauth2: { accessToken: access_token, sessionTimeout: 3_600_000 } } },
     storage: { INBOX: {} },
   });
+  // It listens once for each connection.
+  server.setMaxListeners(0);
   // Workers that read the mailbox hold connections to it.
   const sockets = new Set<Socket>();
   server.server.on('connection', (socket) => sockets.add(socket));
