@@ -1,14 +1,21 @@
 /** What a thread runs: it reads bank reports. */
 import { answerTasks } from '../../../core/threads/answer_tasks.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { readBankReport } from '../bank/bank_report.ts';
+import { type BankReport, readBankReport } from '../bank/bank_report.ts';
 import type { Outcome } from './read_report.ts';
 
 answerTasks((document: string): Outcome => {
   try {
-    return { report: readBankReport(document) };
+    return { report: withoutForeign(readBankReport(document)) };
   } catch (error) {
     if (error instanceof Problem) return { refusal: error.message };
     throw error;
   }
 });
+
+/** Of an account with many other payments little is given on: what no payout is called by is counted. */
+function withoutForeign(report: BankReport): BankReport {
+  if (report.kind !== 'camt.054') return report;
+  const transfers = report.transfers.filter(({ end_to_end_id }) => end_to_end_id.startsWith('pyt_'));
+  return { ...report, transfers, without_id: report.without_id + report.transfers.length - transfers.length };
+}
