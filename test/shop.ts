@@ -162,7 +162,7 @@ async function putInPayout(rail: Rail, commission_id: string, status: 'processin
     )
     update program.commission set status = case ${status} when 'paid' then 'paid' else 'due' end, payout_id = ${`pyt_${id}`}, paid_at = ${paid_at},
       voided_at = null, void_reason = null
-    where id = ${commission_id}`);
+    where id = ${commission_id} and program.because('edited_by_hand')`);
 }
 
 const takeOutOfPayout = (rail: Rail, commission_id: string) =>
@@ -176,7 +176,7 @@ const takeOutOfPayout = (rail: Rail, commission_id: string) =>
       update program.payout_attempt set status = 'failed', ended_at = now() where payout_id in (select id from held)
     )
     update program.commission set payout_id = null, deleted_at = case when id like 'com_x-%' then now() end
-    where payout_id in (select id from held)`);
+    where payout_id in (select id from held) and program.because('edited_by_hand')`);
 
 /** A shop with an endpoint that receives `affiliate.created`. */
 export interface ListeningShop {

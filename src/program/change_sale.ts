@@ -127,7 +127,7 @@ async function correct(
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
   await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
-  if (reassigned) await takeBackCommissions(tx, before);
+  if (reassigned) await takeBackCommissions(tx, before, 'sale_corrected');
   await recalculate(tx, program, after, customer, reassigned);
   // The commissions are locked: what deletes a payout locks them before it takes them out.
   if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);

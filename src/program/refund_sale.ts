@@ -37,7 +37,7 @@ async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale
   await refuseRepeatedRefund(tx, before, refund.external_refund_id);
   const amount_minor = amountOf(refund, before);
   refuseImpossibleTime(tx, before, refund.refunded_at);
-  const { refunded_at } = await recordRefund(tx, before, { ...refund, amount_minor });
+  const { id, refunded_at } = await recordRefund(tx, before, { ...refund, amount_minor });
   const refunded_minor = before.refunded_minor + amount_minor;
   const status = saleStatus(before.amount_minor, refunded_minor);
   const after = await sales.update(tx, before.id, {
@@ -50,7 +50,7 @@ async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale
   if (!isAttributed(after)) return after;
   emitRefund(tx, after, { amount_minor, refunded_at });
   await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
-  await adjustCommissions(tx, after, 'sale_refunded');
+  await adjustCommissions(tx, after, 'sale_refunded', id);
   assessLater(tx, 'sale', after.id);
   return after;
 }

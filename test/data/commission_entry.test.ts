@@ -1,6 +1,7 @@
 /** What happened to commissions, told by entries that are only added. The audit at the end of every test file checks that they sum up. */
 import sql from 'sql-template-tag';
 import t from 'tap';
+import { transaction } from '../../src/core/postgres/transaction.ts';
 import { type Json, startRail } from '../harness.ts';
 import { openShop } from '../shop.ts';
 
@@ -132,6 +133,29 @@ t.test('a bonus is earned', async (t) => {
       sql`select kind, cause, amount_minor, sale_id from program.commission_entry where commission_id = ${bonus.id}`,
     ),
     [{ kind: 'earned', cause: 'bonus', amount_minor: 700, sale_id: null }],
+  );
+});
+
+t.test('no amount changes unless it is stated why, by the statement that changes it', async (t) => {
+  const sale = await attributedSale();
+  const { id } = sale.commissions[0];
+  const unstated = /Why the commission com_\w+ changes is not stated, or unknown/;
+  const add = sql`update program.commission set amount_minor = amount_minor + 1 where id = ${id}`;
+  await t.rejects(rail.query(add), unstated);
+  await t.rejects(rail.query(sql`${add} and program.because('whatever')`), unstated);
+  const ofShop = { organization_id: merchant.organization_id, request_id: null };
+  const twice = transaction(rail.store, ofShop, async (tx) => {
+    await tx.all(sql`${add} and program.because('sale_corrected')`);
+    await tx.all(add);
+  });
+  await t.rejects(twice, unstated);
+  t.equal((await entriesOf(sale)).length, 1);
+  const causes = 'sale_refunded,sale_corrected,sale_deleted,edited_by_hand,partner_deleted,payout_returned'.split(',');
+  for (const cause of causes) await rail.query(sql`${add} and program.because(${cause})`);
+  const adjusted = causes.map((cause) => ({ kind: 'adjusted', cause, amount_minor: 1 }));
+  t.match((await entriesOf(sale)).slice(1), adjusted);
+  await rail.query(
+    sql`update program.commission set amount_minor = 2000 where id = ${id} and program.because('edited_by_hand')`,
   );
 });
 

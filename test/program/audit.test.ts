@@ -92,13 +92,24 @@ const corruptions: Record<
   'commissions of a sale are its copied rate of what is left': {
     subject: sale.id,
     breaks: () =>
-      rail.query(sql`update program.commission set amount_minor = amount_minor + 1 where id = ${earned.id}`),
-    mends: () => rail.query(sql`update program.commission set amount_minor = amount_minor - 1 where id = ${earned.id}`),
+      rail.query(
+        sql`update program.commission set amount_minor = amount_minor + 1 where id = ${earned.id} and program.because('edited_by_hand')`,
+      ),
+    mends: () =>
+      rail.query(
+        sql`update program.commission set amount_minor = amount_minor - 1 where id = ${earned.id} and program.because('edited_by_hand')`,
+      ),
   },
   'nothing is earned by what was refunded whole': {
     subject: refunded.id,
-    breaks: () => rail.query(sql`update program.commission set status = 'due' where sale_id = ${refunded.id}`),
-    mends: () => rail.query(sql`update program.commission set status = 'voided' where sale_id = ${refunded.id}`),
+    breaks: () =>
+      rail.query(
+        sql`update program.commission set status = 'due' where sale_id = ${refunded.id} and program.because('edited_by_hand')`,
+      ),
+    mends: () =>
+      rail.query(
+        sql`update program.commission set status = 'voided' where sale_id = ${refunded.id} and program.because('edited_by_hand')`,
+      ),
   },
   'a partner earns nothing by their own purchase': {
     subject: sale.id,
@@ -108,8 +119,14 @@ const corruptions: Record<
   },
   'a deleted sale has earned nothing': {
     subject: gone.id,
-    breaks: () => rail.query(sql`update program.commission set deleted_at = null where sale_id = ${gone.id}`),
-    mends: () => rail.query(sql`update program.commission set deleted_at = now() where sale_id = ${gone.id}`),
+    breaks: () =>
+      rail.query(
+        sql`update program.commission set deleted_at = null where sale_id = ${gone.id} and program.because('edited_by_hand')`,
+      ),
+    mends: () =>
+      rail.query(
+        sql`update program.commission set deleted_at = now() where sale_id = ${gone.id} and program.because('edited_by_hand')`,
+      ),
   },
   'what is refunded of a sale is the sum of its refunds': {
     subject: partly.id,
@@ -161,7 +178,7 @@ const corruptions: Record<
     subject: of_other.commissions[0].id,
     breaks: () =>
       unjudged(
-        sql`update program.commission set status = 'due', payout_id = 'pyt_x' where id = ${of_other.commissions[0].id}`,
+        sql`update program.commission set status = 'due', payout_id = 'pyt_x' where id = ${of_other.commissions[0].id} and program.because('edited_by_hand')`,
       ),
     mends: () =>
       unjudged(
@@ -239,19 +256,25 @@ const corruptions: Record<
   },
   'a partner who is deleted has no open commission': {
     subject: of_deleted.commissions[0].id,
-    breaks: () => rail.query(sql`update program.commission set status = 'due' where sale_id = ${of_deleted.id}`),
-    mends: () => rail.query(sql`update program.commission set status = 'voided' where sale_id = ${of_deleted.id}`),
+    breaks: () =>
+      rail.query(
+        sql`update program.commission set status = 'due' where sale_id = ${of_deleted.id} and program.because('edited_by_hand')`,
+      ),
+    mends: () =>
+      rail.query(
+        sql`update program.commission set status = 'voided' where sale_id = ${of_deleted.id} and program.because('edited_by_hand')`,
+      ),
   },
   "one partner's one commission a sale": {
     subject: sale.id,
     breaks: async () => {
       await rail.query(sql`drop index program.commission_one_a_sale`);
       await rail.query(sql`
-        update program.commission set sale_id = ${sale.id}, status = 'due', amount_minor = 0 where id = ${refunded.commissions[0].id}`);
+        update program.commission set sale_id = ${sale.id}, status = 'due', amount_minor = 0 where id = ${refunded.commissions[0].id} and program.because('edited_by_hand')`);
     },
     mends: () =>
       rail.query(sql`
-        update program.commission set sale_id = ${refunded.id}, status = 'voided', amount_minor = 2000 where id = ${refunded.commissions[0].id}`),
+        update program.commission set sale_id = ${refunded.id}, status = 'voided', amount_minor = 2000 where id = ${refunded.commissions[0].id} and program.because('edited_by_hand')`),
   },
   'a customer has one first sale': {
     subject: customer.id,
@@ -447,12 +470,12 @@ t.test('the whole audit is content when all of them hold again', async (t) => {
 t.test('the audit reports a commission that was voided although its sale is not fully refunded', async (t) => {
   const [{ id }] = partly.commissions;
   await rail.query(sql`
-    update program.commission set status = 'voided', voided_at = now(), void_reason = 'sale_refunded' where id = ${id}`);
+    update program.commission set status = 'voided', voided_at = now(), void_reason = 'sale_refunded' where id = ${id} and program.because('edited_by_hand')`);
   t.match(await rail.audit(), [
     { subject_id: partly.id, invariant: 'commissions of a sale are its copied rate of what is left' },
   ]);
   await rail.query(sql`
-    update program.commission set status = 'pending', voided_at = null, void_reason = null where id = ${id}`);
+    update program.commission set status = 'pending', voided_at = null, void_reason = null where id = ${id} and program.because('edited_by_hand')`);
   t.same(await rail.audit(), []);
 });
 

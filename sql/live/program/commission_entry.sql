@@ -6,31 +6,45 @@ language sql immutable parallel safe
 return case when deleted_at is null and program.is_counted(status) then amount_minor else 0 end;
 comment on function program.counted_minor(bigint, text, timestamptz) is 'What a commission counts: its amount, or 0 when it is voided, rejected or deleted.';
 
--- Why a sale's commission changes: a refund, a deletion or a correction that the same transaction wrote, with the same time, else a person.
-create or replace function program.cause_of_change(
-  organization text, sale text, changed_at timestamptz, out cause text, out refund_id text, out effective_at timestamptz
+-- States why the next statement that inserts or changes commissions does so; it is forgotten with that statement, and with the transaction. Call it
+-- before that statement, or in its conditions: the trigger that reads it runs when the whole statement is done, whatever the order of its parts.
+-- What the row itself says (a sale's first commission, a bonus, a payment, the reason of a void) needs no other word.
+create or replace function program.because(cause text, refund_id text default '') returns boolean
+language sql volatile
+return set_config('rail.cause', cause || ' ' || refund_id, true) is not null;
+
+create or replace function program.stated_cause(
+  organization text, commission_id text, changed_at timestamptz, out cause text, out refund_id text, out effective_at timestamptz
 )
-language sql stable
+language plpgsql stable
 as $$
-  select
-    case
-      when r.id is not null then 'sale_refunded'
-      when s.deleted_at = changed_at then 'sale_deleted'
-      when s.updated_at = changed_at then 'sale_corrected'
-      else 'edited_by_hand'
-    end,
-    r.id,
-    coalesce(r.refunded_at, changed_at)
-  from (values (sale)) as given (sale_id)
-  left join program.sale s on s.organization_id = organization and s.id = given.sale_id
-  left join lateral (
-    select f.id, f.refunded_at
-    from program.refund f
-    where f.organization_id = organization and f.sale_id = sale and f.created_at = changed_at and f.deleted_at is null
-    order by f.id desc
-    limit 1
-  ) as r on true
+declare
+  stated constant text := current_setting('rail.cause', true);
+begin
+  cause := split_part(stated, ' ', 1);
+  if (cause in ('sale_refunded', 'sale_corrected', 'sale_deleted', 'edited_by_hand', 'partner_deleted', 'payout_returned')) is not true then
+    raise exception 'Why the commission % changes is not stated, or unknown (%): call program.because in the statement that changes it.',
+      commission_id, coalesce(cause, '');
+  end if;
+  refund_id := nullif(split_part(stated, ' ', 2), '');
+  effective_at := coalesce(
+    (select f.refunded_at from program.refund f where f.organization_id = organization and f.id = stated_cause.refund_id), changed_at
+  );
+end
 $$;
+drop function if exists program.cause_of_change(text, text, timestamptz);
+
+create or replace function program.forget_cause() returns trigger
+language plpgsql
+as $$
+begin
+  perform set_config('rail.cause', '', true);
+  return null;
+end
+$$;
+create or replace trigger cause_forgotten after insert or update on program.commission for each statement
+when (current_setting('rail.cause', true) <> '')
+execute function program.forget_cause();
 
 -- An amount of 0 is no entry.
 create or replace function program.write_entry(
@@ -75,7 +89,7 @@ begin
     );
   else
     select c.cause, c.refund_id, c.effective_at into why
-    from program.cause_of_change(new.organization_id, new.sale_id, new.created_at) c;
+    from program.stated_cause(new.organization_id, new.id, new.created_at) c;
     perform program.write_entry(
       new, case when new.kind = 'clawback' then 'clawed_back' when new.clawback_of is not null then 'adjusted' else 'earned' end,
       case why.cause when 'edited_by_hand' then 'sale_corrected' else why.cause end,
@@ -111,7 +125,7 @@ begin
 
   if counted_before <> counted_after then
     select c.cause, c.refund_id, c.effective_at into why
-    from program.cause_of_change(new.organization_id, new.sale_id, new.updated_at) c;
+    from program.stated_cause(new.organization_id, new.id, new.updated_at) c;
     if counts_not_after then
       why.cause := case
         when new.deleted_at is not null and why.cause = 'edited_by_hand' then 'deleted'

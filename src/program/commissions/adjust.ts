@@ -7,7 +7,7 @@ import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
 import { adjustment, type Counted, measuredFrom, owedOf, type Step, sum, takingBack } from './adjustment.ts';
-import { type Commission, commissions } from './commission.ts';
+import { because, type Cause, type Commission, commissions } from './commission.ts';
 import { type CopiedRate, commissionBase, safe } from './commission_rate.ts';
 import { isOpen, open_statuses, statusAt, uncounted_statuses } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
@@ -37,10 +37,10 @@ const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net,
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded". An amount that was
  * edited by hand is scaled instead; a commission or a correction that was cancelled by hand stays cancelled.
- * @param void_reason why a commission that comes to 0 is voided
+ * @param cause also why a commission that comes to 0 is voided
  * @throws Problem invalid_parameter when the result is too large
  */
-export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidReason): Promise<void> {
+export async function adjustCommissions(tx: Tx, sale: Sale, cause: VoidReason, refund_id?: string): Promise<void> {
   const counted = await countedCommissions(tx, sale);
   const earned = counted.find(({ kind }) => kind === 'sale');
   const voided = earned ? undefined : await voidedBefore(tx, sale);
@@ -50,7 +50,8 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
   const by_hand = (await changesByHand(tx, sale)).map(({ minor }) => minor);
   const steps = adjustment(counted.map(asCounted), owedOf(target, by_hand), voided?.id ?? null);
   const base_amount_minor = baseLeft(left);
-  await takeSteps(tx, voided ? [...counted, voided] : counted, steps, { base_amount_minor, void_reason });
+  const among = voided ? [...counted, voided] : counted;
+  await takeSteps(tx, among, steps, { base_amount_minor, cause, refund_id });
   // A fixed or capped amount stays what it is while its base changes.
   if (steps.length === 0 && earned && asCounted(earned).open && earned.base_amount_minor !== base_amount_minor)
     await commissions.update(tx, earned.id, { base_amount_minor });
@@ -172,18 +173,18 @@ export async function takeBackAll(tx: Tx, sale: Sale): Promise<void> {
     from program.commission t
     where ${tenant(tx)} and t.sale_id = ${sale.id}
     order by t.partner_id`);
-  for (const { partner_id } of earners) await takeBackCommissions(tx, { ...sale, partner_id });
+  for (const { partner_id } of earners) await takeBackCommissions(tx, { ...sale, partner_id }, 'sale_deleted');
 }
 
 /**
  * Takes back everything that a sale earned its partner: open commissions are deleted, paid ones and those in a payout clawed back, except
  * for what a person decided to leave.
  */
-export async function takeBackCommissions(tx: Tx, sale: Earner): Promise<void> {
+export async function takeBackCommissions(tx: Tx, sale: Earner, cause: Cause): Promise<void> {
   const counted = await countedCommissions(tx, sale);
   const by_hand = (await changesByHand(tx, sale)).filter(({ open }) => !open).map(({ minor }) => minor);
   const steps = takingBack(counted.map(asCounted), owedOf(0, by_hand));
-  await takeSteps(tx, counted, steps, { base_amount_minor: 0, void_reason: 'sale_corrected' });
+  await takeSteps(tx, counted, steps, { base_amount_minor: 0, cause });
 }
 
 const asCounted = ({ id, kind, amount_minor, status, payout_id }: Commission): Counted => ({
@@ -193,17 +194,20 @@ const asCounted = ({ id, kind, amount_minor, status, payout_id }: Commission): C
   open: isOpen(status) && payout_id === null,
 });
 
+type Change = { base_amount_minor: number; cause: Cause; refund_id?: string | undefined };
+
 /** Takes the steps, each with its event. */
 async function takeSteps(
   tx: Tx,
   among: Earned[],
   steps: Step[],
-  { base_amount_minor, void_reason }: { base_amount_minor: number; void_reason: VoidReason },
+  { base_amount_minor, cause, refund_id }: Change,
 ): Promise<void> {
   const named = (wanted: string) => among.find(({ id }) => id === wanted) as Earned;
   for (const step of steps) {
+    because(tx, cause, refund_id);
     if (step.do === 'change') await changeOpen(tx, named(step.id), { ...step, base_amount_minor });
-    else if (step.do === 'void') await voidCommission(tx, named(step.id), void_reason);
+    else if (step.do === 'void') await voidCommission(tx, named(step.id), cause);
     else if (step.do === 'delete') await deleteCommission(tx, named(step.id));
     else if (step.do === 'carry') await createDifference(tx, named(step.of), step.amount_minor);
     else await earnAgain(tx, named(step.of), step.amount_minor, base_amount_minor);

@@ -153,6 +153,19 @@ export const commissionOperations: Operation[] = [
   }),
 ];
 
+/** Why what a commission counts is changed. */
+export type Cause =
+  | 'sale_refunded'
+  | 'sale_corrected'
+  | 'sale_deleted'
+  | 'edited_by_hand'
+  | 'partner_deleted'
+  | 'payout_returned';
+
+/** States why the next statement changes commissions, in the same round trip as that: their entries say so, and cannot be written without it. */
+export const because = (tx: Tx, cause: Cause, refund_id = ''): void =>
+  tx.send(sql`select program.because(${cause}, ${refund_id})`);
+
 /** Records the commission of a sale and emits `commission.created`. It starts `due` where no holding period is left, else `pending`. */
 export async function createSaleCommission(
   tx: Tx,

@@ -16,7 +16,7 @@ import { partner_states, partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { type Sale, sales } from '../sales/sale.ts';
 import { earnsNothing, keptOfEdit, takeBackCommissions } from './adjust.ts';
-import { type Commission, commissions } from './commission.ts';
+import { because, type Commission, commissions } from './commission.ts';
 import { type CommissionAction, commission_states, statusAt } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
 
@@ -95,6 +95,7 @@ export const commissionChangeOperations: Operation[] = [
         'Nothing is left of the sale that the commission is of. Void the commission, or create a bonus for the partner.',
       );
       const kept = await keptOfEdit(tx, before, sale, body.amount_minor);
+      because(tx, 'edited_by_hand');
       return change(tx, before, { ...body, ...kept, edited_by_hand: true });
     },
   }),
@@ -192,8 +193,9 @@ async function cancel<Written>(
   const { before, status } = await underChange(tx, commission_id, action);
   const { kind, sale_id, partner_id } = before;
   const measure = kind === 'sale' ? {} : await keptOfEdit(tx, before, sale, 0);
+  because(tx, 'edited_by_hand');
   const written = await write(before, { ...measure, edited_by_hand: true }, status);
-  if (kind === 'sale' && sale_id !== null) await takeBackCommissions(tx, { id: sale_id, partner_id });
+  if (kind === 'sale' && sale_id !== null) await takeBackCommissions(tx, { id: sale_id, partner_id }, 'edited_by_hand');
   return written;
 }
 

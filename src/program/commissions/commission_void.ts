@@ -3,11 +3,12 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Values } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
-import { type Commission, commissions } from './commission.ts';
+import { type Cause, type Commission, commissions } from './commission.ts';
 import { open_statuses } from './commission_state.ts';
 
 /**
  * Cancels an unpaid commission and emits `commission.voided`.
+ * The caller has stated the cause (`because`).
  * @param kept of a cancellation by hand
  */
 export async function voidCommission(
@@ -34,7 +35,7 @@ export async function voidCommission(
 export const voidOpenCommissions = (
   tx: Tx,
   { id: partner_id, program_id }: { id: string; program_id: string },
-  reason: string,
+  reason: Cause,
   most: number,
 ): Promise<number> =>
   voidCommissions(
@@ -45,7 +46,7 @@ export const voidOpenCommissions = (
   );
 
 /** Voids the unpaid commissions among these, called `t`: `commission.voided` each. @returns how many */
-export async function voidCommissions(tx: Tx, which: Sql, reason: string, limit: Sql = empty): Promise<number> {
+export async function voidCommissions(tx: Tx, which: Sql, reason: Cause, limit: Sql = empty): Promise<number> {
   const voided = await tx.all<Commission>(sql`
     with open as (
       select t.id
@@ -58,7 +59,7 @@ export async function voidCommissions(tx: Tx, which: Sql, reason: string, limit:
     voided as (
       update program.commission t
       set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.id = any(array(select o.id from open o))
+      where ${tenant(tx)} and t.id = any(array(select o.id from open o)) and program.because(${reason})
       returning ${commissions.columns}
     )
     select voided.* from voided order by id`);

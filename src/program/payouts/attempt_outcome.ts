@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { type Commission, commissions } from '../commissions/commission.ts';
+import { because, type Commission, commissions } from '../commissions/commission.ts';
 import { isOpen } from '../commissions/commission_state.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
@@ -173,6 +173,7 @@ async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
   // Somebody has forgiven it by hand.
   if (!clawback) return;
   if (isOpen(clawback.status) && clawback.payout_id === null) {
+    because(tx, 'payout_returned');
     await voidCommission(tx, clawback, 'payout_returned', { edited_by_hand: true });
     return;
   }

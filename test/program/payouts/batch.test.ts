@@ -284,7 +284,7 @@ t.test('takes a commission as it is after a change that the batch waited for', a
   await client.connect();
   t.teardown(() => client.end());
   await client.query('begin');
-  const change = 'update program.commission set amount_minor = 7000 where partner_id = $1 and amount_minor = 6000';
+  const change = `update program.commission set amount_minor = 7000 where partner_id = $1 and amount_minor = 6000 and program.because('edited_by_hand')`;
   await client.query(change, [ada.id]);
   const batch = batchOf(shop);
   await eventually(async () => (await rail.waiting()) > 0, 'the batch to wait for the change');

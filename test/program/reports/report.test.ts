@@ -243,12 +243,17 @@ t.test('notes an update that changes what counts, and no other', async (t) => {
     sql`update program.referral set status = 'lead' where id = ${customer.referral_id}`,
   ];
   for (const update of ofNothing) t.same(await notesOf(update), []);
-  t.same(await notesOf(sql`update program.commission set amount_minor = 1 where id = ${commission?.id}`), [
-    { sign: -1, noun: 'commission' },
-    { sign: 1, noun: 'commission' },
-  ]);
+  t.same(
+    await notesOf(
+      sql`update program.commission set amount_minor = 1 where id = ${commission?.id} and program.because('edited_by_hand')`,
+    ),
+    [
+      { sign: -1, noun: 'commission' },
+      { sign: 1, noun: 'commission' },
+    ],
+  );
   const voided = sql`
-    update program.commission set status = 'voided', voided_at = now(), void_reason = 'voided' where id = ${commission?.id}`;
+    update program.commission set status = 'voided', voided_at = now(), void_reason = 'voided' where id = ${commission?.id} and program.because('edited_by_hand')`;
   t.same(await notesOf(voided), [{ sign: -1, noun: 'commission' }]);
   t.same(await notesOf(sql`update program.customer set converted_at = null where id = ${customer.id}`), [
     { sign: -1, noun: 'customer' },
