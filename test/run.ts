@@ -28,7 +28,6 @@ const slow = [
   'test/embedded_postgres/',
   'test/commands/',
   'test/every_operation.test.ts',
-  'test/program/reports/block.test.ts',
   'test/program/payouts/race.test.ts',
   'test/core/description/examples.test.ts',
   'test/recruitment/outreach/reading',
