@@ -1,6 +1,7 @@
 import { api } from './api.ts';
 import { audit } from './audit.ts';
 import { bodies } from './bodies.ts';
+import { disk } from './disk.ts';
 import { exports } from './export.ts';
 import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
@@ -9,8 +10,6 @@ import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
-import { report_api, report_slice } from './report_cost.ts';
-import { report_notes } from './report_notes.ts';
 import { reports } from './reports.ts';
 import { scans } from './scans.ts';
 import { slice } from './slice.ts';
@@ -19,7 +18,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, report_notes, report_slice, report_api, scans],
+  ...[outreach, scans, disk],
 ];
 
 const stopping = new AbortController();

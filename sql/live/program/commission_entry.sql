@@ -32,7 +32,6 @@ begin
   );
 end
 $$;
-drop function if exists program.cause_of_change(text, text, timestamptz);
 
 create or replace function program.forget_cause() returns trigger
 language plpgsql
