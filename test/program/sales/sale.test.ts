@@ -1,4 +1,6 @@
 import t from 'tap';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { sales } from '../../../src/program/sales/sale.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, types } from '../../shop.ts';
 
@@ -637,4 +639,26 @@ t.test('a moment that Postgres cannot keep is refused, not failed on', async (t)
     const { status } = await shop.merchant.request('POST', '/v1/sales', { ...body, occurred_at });
     t.ok(status < 500, `${occurred_at} is answered ${status}`);
   }
+});
+
+t.test('looks for a charge by its index, however many sales there are', async (t) => {
+  const shop = await openShop(rail);
+  const { organization_id } = shop.merchant;
+  await rail.query(sql`
+    insert into program.sale (
+      organization_id, id, program_id, external_charge_id, amount_minor, net_amount_minor, currency, is_first_sale, occurred_at, created_at, updated_at
+    )
+    select ${organization_id}, core.new_id('sale'), ${shop.program_id}, 'many ' || nth, 100, 100, 'USD', false, now(), now(), now()
+    from generate_series(1, 10000) as nth`);
+  await rail.query(sql`analyze program.sale`);
+  const read = await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
+    const of_charge = sql`t.organization_id = ${organization_id} and t.program_id = ${shop.program_id} and t.external_charge_id = 'none'`;
+    t.equal(await sales.find(tx, of_charge), undefined);
+    const [table] = await tx.all<{ rows: number }>(sql`
+      select (s.seq_tup_read + coalesce(s.idx_tup_fetch, 0))::integer as rows
+      from pg_stat_xact_user_tables s
+      where s.relid = 'program.sale'::regclass`);
+    return table?.rows;
+  });
+  t.equal(read, 0);
 });
