@@ -44,8 +44,11 @@ export function translateError(error: unknown): unknown {
   return error;
 }
 
+/** Whether a statement was ended because it took too long, or because nobody waits for it any more. */
+export const isCanceled = (error: unknown): boolean => (error as { code?: string }).code === '57014';
+
 /** Whether a statement waited too long for a lock, or took too long. */
-const isLate = (error: unknown): boolean => ['55P03', '57014'].includes((error as { code?: string }).code ?? '');
+const isLate = (error: unknown): boolean => (error as { code?: string }).code === '55P03' || isCanceled(error);
 
 /** @returns the problem of a request that Postgres did not let through now; undefined where another try would fail too */
 export function unavailability(error: unknown): Problem | undefined {

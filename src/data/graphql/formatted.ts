@@ -1,6 +1,6 @@
 /** What callers see of the errors of a query. */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { isUnavailable } from '../../core/postgres/errors.ts';
+import { isCanceled, isUnavailable } from '../../core/postgres/errors.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 
 /** What becomes of an error that nobody expected. */
@@ -22,7 +22,7 @@ function problemOf(cause: unknown): QueryProblem {
   if (cause instanceof QueryProblem) return cause;
   if (cause instanceof GraphQLError) return new QueryProblem('query_invalid', cause.message);
   const { code: sqlstate = '', name } = cause as { code?: string; name?: string };
-  if (sqlstate === '57014') return new QueryProblem('statement_timeout');
+  if (isCanceled(cause)) return new QueryProblem('statement_timeout');
   if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
   if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
   // What Grafast itself says to callers: a cursor that is none, `first` beside `last`, a plan that took too long.

@@ -2,13 +2,11 @@
 import type pg from 'pg';
 import sql from 'sql-template-tag';
 import { type Database, run, send } from '../../core/postgres/database.ts';
+import { isCanceled } from '../../core/postgres/errors.ts';
 import { together } from '../../core/postgres/transaction.ts';
 import { statement_ms } from './limits.ts';
 import { QueryProblem } from './problem.ts';
 import type { PgClient, Statement, WithPgClient } from './schema/pg_client.ts';
-
-/** SQLSTATE of a statement that took too long. */
-const canceled = '57014';
 
 export interface Reader {
   /** Whose rows it sees; null sees none. */
@@ -67,8 +65,7 @@ export class Session {
       return (await together([...opening, result] as const).then(() => result)) as pg.QueryResult;
     } catch (error) {
       await this.#rollBack();
-      const { code } = error as { code?: string };
-      if (code === canceled && left < most_ms) throw new QueryProblem('deadline_exceeded');
+      if (isCanceled(error) && left < most_ms) throw new QueryProblem('deadline_exceeded');
       throw error;
     }
   }

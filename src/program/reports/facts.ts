@@ -83,15 +83,7 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension, covered: Cover):
   const condition = is_filtered
     ? sql`t.key_id = any(array(select k.id from program.report_key k where ${matches}))`
     : sql`true`;
-  const spans = join(
-    levelsOf(covered.ranges).map(
-      (level) => sql`
-        select ${windowOf(covered)} as w, t.*
-        from program.report_total t
-        where ${isIn(tx, asked, dimension, level)} and ${condition}`,
-    ),
-    ' union all ',
-  );
+  const spans = spanRows(tx, asked, dimension, covered, condition);
   if (kind.dimension === '')
     return sql`select t.w, '', t.currency, ${join(total_sums)} from (${spans}) t group by 1, 2, 3`;
   if (kind.key === 'group_id')
@@ -112,6 +104,18 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension, covered: Cover):
     join program.report_key k on ${keys(sql`k.id = s.key_id`)}`;
 }
 
+/** The rows of report_total of the spans of a cover, each with its window `w`. @param condition on rows `t` */
+export const spanRows = (tx: Tx, asked: Asked, dimension: Dimension | '', covered: Cover, condition: Sql): Sql =>
+  join(
+    levelsOf(covered.ranges).map(
+      (level) => sql`
+        select ${windowOf(covered)} as w, t.*
+        from program.report_total t
+        where ${isIn(tx, asked, dimension, level)} and ${condition}`,
+    ),
+    ' union all ',
+  );
+
 /** Of rows `k` of report_key: whether they are keys of a dimension. */
 export const isKeyOf = (tx: Tx, { program }: Asked, dimension: Dimension | ''): Sql =>
   sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension}`;
@@ -120,7 +124,7 @@ const total_names = fact_columns.map((name) => sql`s.${raw(name)}`);
 const total_sums = fact_columns.map((name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`);
 
 /** The window of rows `t` of report_total. There are many, and most reports have one window or two. */
-export function windowOf({ bounds }: Cover): Sql {
+function windowOf({ bounds }: Cover): Sql {
   if (bounds.length === 2) return sql`1`;
   if (bounds.length === 3) return sql`case when t.starts_in < ${(bounds[1] as number) / minute_ms} then 1 else 2 end`;
   return placeIn(bounds);
@@ -131,12 +135,10 @@ const placeIn = (bounds: number[]): Sql =>
   sql`width_bucket(t.starts_in, ${bounds.map((bound) => bound / minute_ms)}::integer[])`;
 
 /** The ranges of each length of spans: they are read together. */
-export const levelsOf = (ranges: SpanRange[]): SpanRange[][] => [
-  ...Map.groupBy(ranges, ({ minutes }) => minutes).values(),
-];
+const levelsOf = (ranges: SpanRange[]): SpanRange[][] => [...Map.groupBy(ranges, ({ minutes }) => minutes).values()];
 
 /** Of rows `t` of report_total: whether they are of these spans. The bounds are constants, so that Postgres knows how few rows there are. */
-export function isIn(tx: Tx, asked: Asked, dimension: Dimension | '', level: SpanRange[]): Sql {
+function isIn(tx: Tx, asked: Asked, dimension: Dimension | '', level: SpanRange[]): Sql {
   const { minutes } = level[0] as SpanRange;
   return sql`t.organization_id = ${tx.organization_id} and t.slice_id = ${sliceOf(tx, asked, dimension, minutes)} and ${startsIn(level, minutes)}`;
 }

@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { isCanceled } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -30,7 +31,7 @@ export interface Options {
 /** How much memory each sort and each sum of a report takes. To compile a statement (`jit`) takes longer than to run it. */
 const work_mem = '64MB';
 /** How long a statement of a report may take: less than a request may, so that the answer says what to do. */
-const statement_s = 9;
+export const statement_s = 9;
 
 /**
  * A report's rows and totals, and those of the window before where it is asked for.
@@ -56,12 +57,11 @@ export async function readReport(
   try {
     return await (options.kind.key === 'period' ? readOverview(tx, base, options) : readKeys(tx, base, options));
   } catch (error) {
-    if ((error as { code?: string }).code === canceled) throw tooLong();
+    if (isCanceled(error)) throw tooLong();
     throw error;
   }
 }
 
-const canceled = '57014';
 const tooLong = (): Problem =>
   new Problem(
     'invalid_parameter',

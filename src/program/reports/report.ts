@@ -11,7 +11,7 @@ import { programs } from '../programs/program.ts';
 import { dimensions, type Filters } from './dimension.ts';
 import { type Kind, kinds, type ReportName } from './kind.ts';
 import { deltaOf, example_metrics, type Metric, MetricDelta, metric_fields, other_currencies } from './metric.ts';
-import { readReport } from './read.ts';
+import { readReport, statement_s } from './read.ts';
 import { intervals, windowsOf } from './window.ts';
 
 const names = Object.keys(kinds) as [ReportName, ...ReportName[]];
@@ -196,8 +196,7 @@ export const reportQuery = z.strictObject({ report, ...query });
 type Query = z.output<typeof reportQuery>;
 export type ReportReply = z.output<typeof Report>;
 
-const doc =
-  "A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. Where nothing matches, such as an unknown `partner_id`, there are no rows and the totals are 0. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. A report that takes longer than 9 seconds answers `invalid_parameter`: ask for a shorter window, or with fewer filters. Money in other currencies is in `other_currencies`. With `csv` and `ndjson` there are no totals, and each row also has `currency`, the program's.";
+const doc = `A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. Where nothing matches, such as an unknown \`partner_id\`, there are no rows and the totals are 0. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. A report that takes longer than ${statement_s} seconds answers \`invalid_parameter\`: ask for a shorter window, or with fewer filters. Money in other currencies is in \`other_currencies\`. With \`csv\` and \`ndjson\` there are no totals, and each row also has \`currency\`, the program's.`;
 
 export const reportOperations: Operation[] = [
   operation({

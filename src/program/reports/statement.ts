@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { Asked } from './asked.ts';
 import { facts, payoutFacts } from './facts.ts';
-import type { Measures } from './metric.ts';
+import type { Measures, Metric } from './metric.ts';
 
 declareUnique('report_slice', { report_slice_unique: null });
 declareUnique('report_key', { report_key_unique: null });
@@ -94,10 +94,19 @@ export function metric({ counted }: Measures, name: string, currency: string): S
     net_revenue_minor: () => sql`${own('revenue_minor')} - ${own('refunds_minor')}`,
     conversion_bps: () => share(sql`(${count('customers')} * 10000)`),
     epc_minor: () => share(own('commissions_minor')),
-  };
+  } satisfies Record<keyof typeof sources, () => Sql>;
   const sum = (counted as readonly string[]).includes(name) ? count(name) : own(name);
   return safeSum(follows[name]?.() ?? sum);
 }
+
+const sources = {
+  net_revenue_minor: ['revenue_minor', 'refunds_minor'],
+  conversion_bps: ['customers', 'clicks'],
+  epc_minor: ['commissions_minor', 'clicks'],
+} satisfies Partial<Record<Metric, Metric[]>>;
+
+/** The columns of sums that `metric` reads. */
+export const sourcesOf = (name: Metric): Metric[] => (sources as Partial<Record<Metric, Metric[]>>)[name] ?? [name];
 
 const fields = ({ counted, added, derived }: Measures, alias: string): Sql[] =>
   [...counted, ...added, ...derived].map((name) => raw(`${alias}.${name}`));

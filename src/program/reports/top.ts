@@ -2,23 +2,16 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Asked } from './asked.ts';
 import type { Dimension } from './dimension.ts';
-import { coverOf, facts, fromEdge, fromNotes, isIn, isKeyOf, levelsOf, windowOf } from './facts.ts';
-import { fact_columns, fact_measures, type Metric } from './metric.ts';
+import { coverOf, facts, fromEdge, fromNotes, isKeyOf, spanRows } from './facts.ts';
+import { fact_columns, fact_measures } from './metric.ts';
 import type { Cover } from './span.ts';
-import { answer, byCurrency, columnsOf, metric } from './statement.ts';
+import { answer, byCurrency, columnsOf, metric, sourcesOf } from './statement.ts';
 
 const columns = columnsOf(fact_measures);
 
 /** The dimensions that may have very many keys. */
 const long: readonly string[] = ['partner_id', 'link_id', 'landing_page', 'customer_id'] satisfies Dimension[];
 const most_shown = 1_000;
-
-/** What a metric follows from; others are columns themselves. */
-const sources: Partial<Record<Metric, Metric[]>> = {
-  net_revenue_minor: ['revenue_minor', 'refunds_minor'],
-  conversion_bps: ['customers', 'clicks'],
-  epc_minor: ['commissions_minor', 'clicks'],
-};
 
 /** What is asked for where rows have an order. */
 type Ordered = Asked & { order: NonNullable<Asked['order']> };
@@ -67,10 +60,7 @@ function isWhole(asked: Ordered, windows: number[]): Sql {
 /** What is in no sum: what is not folded yet, and the facts where no span fits. */
 const looseFacts = (tx: Tx, asked: Asked, covered: Cover): Sql =>
   join(
-    [
-      fromNotes(tx, asked, covered),
-      ...covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension as Dimension, edge)),
-    ],
+    [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge))],
     ' union all ',
   );
 
@@ -88,19 +78,17 @@ const keysOfLoose = (tx: Tx, asked: Asked): Sql => sql`
 /** The value of each key. */
 function ranked(tx: Tx, asked: Ordered, covered: Cover): Sql {
   const { kind, program, order } = asked;
-  const read = sources[order.metric] ?? [order.metric];
-  const of_spans = levelsOf(covered.ranges).map(
-    (level) => sql`
-      select ${windowOf(covered)}, t.key_id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}::bigint`))}
-      from program.report_total t
-      where ${isIn(tx, asked, kind.dimension, level)}`,
-  );
-  const of_loose = sql`
-    select t.w, k.id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}`))}
-    from loose t join loose_key k on k.key = t.key`;
+  const read = sourcesOf(order.metric);
   return sql`
     select c.w, c.key_id, ${metric(kind.measures, order.metric, program.currency)}
-    from (${join([...of_spans, of_loose], ' union all ')}) as c (w, key_id, currency, ${join(read.map((name) => raw(name)))})
+    from (
+      select t.w, t.key_id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}::bigint`))}
+      from (${spanRows(tx, asked, kind.dimension, covered, sql`true`)}) t
+      union all
+      select t.w, k.id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}`))}
+      from loose t
+      join loose_key k on k.key = t.key
+    ) as c (w, key_id, currency, ${join(read.map((name) => raw(name)))})
     group by 1, 2`;
 }
 
@@ -133,16 +121,11 @@ const firstOf =
 
 /** All that counts for the candidates: sums by the numbers of their keys, and what is in no sum. */
 function candidateFacts(tx: Tx, asked: Asked, covered: Cover): Sql {
-  const of_spans = levelsOf(covered.ranges).map(
-    (level) => sql`
-      select ${windowOf(covered)} as w, t.*
-      from program.report_total t
-      where ${isIn(tx, asked, asked.kind.dimension, level)} and t.key_id = any(array(select c.key_id from candidate c))`,
-  );
+  const are_candidates = sql`t.key_id = any(array(select c.key_id from candidate c))`;
   const measured = (alias: string): Sql => join(fact_columns.map((name) => sql`${raw(`${alias}.${name}`)}::bigint`));
   return sql`
     select t.w, c.key, t.currency, ${measured('t')}
-    from (${join(of_spans, ' union all ')}) t
+    from (${spanRows(tx, asked, asked.kind.dimension, covered, are_candidates)}) t
     join candidate c on c.w = t.w and c.key_id = t.key_id
     union all
     select l.w, l.key, l.currency, ${measured('l')}
