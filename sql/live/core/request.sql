@@ -62,7 +62,6 @@ $$;
 -- what the lock's last holder committed. Reading a page out of order costs about what reading the next one does, on every disk of
 -- today; Postgres believes four times that, and would rather read a whole table than count by an index. `most_ms`: a statement that takes
 -- longer is given up, and sooner where it waits for a lock, so that the request can still say so.
-drop function if exists core.open_request(text, text);
 create or replace function core.open_request(organization text, idempotency_key text, most_ms integer default null)
 returns table (now timestamptz, in_flight boolean, fingerprint bytea, status integer, reply bytea)
 language plpgsql volatile

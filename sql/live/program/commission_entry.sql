@@ -163,7 +163,6 @@ $$;
 
 create or replace trigger entries_inserted after insert on program.commission
 for each row execute function program.write_entries_of_new_commission();
-drop function if exists program.write_entries_of_new_commissions();
 create or replace trigger entries_updated after update on program.commission for each row
 when (
   (old.amount_minor, old.status, old.deleted_at, old.partner_id, old.currency, old.program_id)

@@ -1,6 +1,5 @@
 -- Numbers the statements of a program's paid payouts, without gaps: by the year in which they were paid, in the order of payment. A payout that
 -- has a number keeps it. Of one payout alone, where that is about to be no longer paid.
-drop function if exists program.number_statements(text, text);
 create or replace function program.number_statements(of_organization text, of_program text, of_payout text default null) returns void
 language plpgsql
 as $$
