@@ -32,7 +32,10 @@ export interface BookingReport {
   report_id: string | null;
   reported_at: string | null;
   transfers: BookedTransfer[];
-  /** Payments without an EndToEndId, and entries without details: they cannot be told apart from other payments of the account. Of a long report, those too whose id is no payout's. */
+  /**
+   * Payments without an EndToEndId, and entries without details: they cannot be told apart from other payments of the account. Of a long report,
+   * those too whose id is no payout's.
+   */
   without_id: number;
 }
 

@@ -18,6 +18,9 @@ export function bankIdentifier(id: string): string {
   return id.replaceAll('_', '-');
 }
 
+/** Whether the id of a payment is of the form of an attempt's key: an account has other payments too. */
+export const isAttemptKey = (id: string): boolean => id.startsWith('pyt_');
+
 /** The id or key of what a bank reports. Anything that is not of Rail's form is given as it is. */
 export function railIdentifier(reported: string): string {
   const [, prefix, suffix, rest] = /^([a-z]+)[^a-z0-9]?([0-7][0-9a-hjkmnp-tv-z]{25})((?:-\d+)?)$/i.exec(reported) ?? [];

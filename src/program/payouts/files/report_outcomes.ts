@@ -7,7 +7,7 @@ import { Problem } from '../../../core/values/problem.ts';
 import type { AttemptStatus } from '../attempt.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import type { BookedTransfer, BookingReport } from '../bank/camt054.ts';
-import { bankIdentifier } from '../bank/identifier.ts';
+import { bankIdentifier, isAttemptKey } from '../bank/identifier.ts';
 import { type Debtor, paymentInformationId } from '../bank/pain001.ts';
 import { type BankStatus, isRejected, type StatusReport, strengthOf, type TransferStatus } from '../bank/pain002.ts';
 import { saysDuplicate } from '../bank/reason.ts';
@@ -216,7 +216,7 @@ async function ofBookings(
   const ids = report.transfers.map(({ end_to_end_id }) => end_to_end_id);
   const sent = await sentWhere(
     tx,
-    sql`t.id = any(${ids.filter((id) => id.startsWith('pyt_'))}) and t.payout_id in (
+    sql`t.id = any(${ids.filter(isAttemptKey)}) and t.payout_id in (
       select p.id from program.payout p where p.organization_id = t.organization_id and p.batch_id = ${batch_id}
     )`,
   );

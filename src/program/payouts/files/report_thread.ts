@@ -2,6 +2,7 @@
 import { answerTasks } from '../../../core/threads/answer_tasks.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type BankReport, readBankReport } from '../bank/bank_report.ts';
+import { isAttemptKey } from '../bank/identifier.ts';
 import type { Outcome } from './read_report.ts';
 
 answerTasks((document: string): Outcome => {
@@ -16,6 +17,6 @@ answerTasks((document: string): Outcome => {
 /** Of an account with many other payments little is given on: what no payout is called by is counted. */
 function withoutForeign(report: BankReport): BankReport {
   if (report.kind !== 'camt.054') return report;
-  const transfers = report.transfers.filter(({ end_to_end_id }) => end_to_end_id.startsWith('pyt_'));
+  const transfers = report.transfers.filter(({ end_to_end_id }) => isAttemptKey(end_to_end_id));
   return { ...report, transfers, without_id: report.without_id + report.transfers.length - transfers.length };
 }
