@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import type { Bench, Sample } from './harness.ts';
 import { closedLoop } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { startNode, startPostgres } from './processes.ts';
-import { makeProgram, untilDelivered } from './slice.ts';
+import { makeProgram, untilDelivered, untilNone } from './slice.ts';
 
 const connections = 8;
 
@@ -97,7 +96,11 @@ async function growth(database: Database, table: string, load: () => Promise<num
   const before = await stateOf(database, table);
   const requests = await load();
   await untilDelivered(database);
-  await untilDone(database);
+  await untilNone(
+    database,
+    'The jobs of a load were not done',
+    sql`exists (select from graphile_worker._private_jobs j where j.run_at <= now())`,
+  );
   const after = await stateOf(database, table);
   const rows = after.rows - before.rows;
   const mib = (bytes: number): number => (bytes / rows / 2 ** 20) * 1_000_000;
@@ -113,21 +116,10 @@ async function stateOf(database: Database, table: string) {
     database,
     sql`
       select
-        (xpath('/row/c/text()', query_to_xml(${`select count(*) as c from program.${table}`}, false, true, '')))[1]::text::float8 as rows,
+        (select count(*) from ${raw(`program.${table}`)})::float8 as rows,
         sum(pg_table_size(r.relid))::float8 as heap, sum(pg_indexes_size(r.relid))::float8 as indexes,
         (pg_current_wal_insert_lsn() - '0/0')::float8 as wal
       from (select ${`program.${table}`}::regclass as relid union select relid from pg_partition_tree(${`program.${table}`}::regclass)) as r`,
   );
   return state as NonNullable<typeof state>;
-}
-
-async function untilDone(database: Database): Promise<void> {
-  for (const end = Date.now() + 120_000; Date.now() < end; await sleep(50)) {
-    const [row] = await run<{ waiting: boolean }>(
-      database,
-      sql`select exists (select from graphile_worker._private_jobs j where j.run_at <= now()) as waiting`,
-    );
-    if (!row?.waiting) return;
-  }
-  throw new Error('The jobs of a load were not done within two minutes.');
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { request } from 'undici';
 import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type Bench, percentile, type Sample, type Side } from './harness.ts';
@@ -156,17 +156,22 @@ async function steadyWithReceipts(
   return { ...latencies(load), receipt_p50: percentile(lags, 50), receipt_p99: percentile(lags, 99) };
 }
 
-export async function untilDelivered(database: Database): Promise<void> {
+export const untilDelivered = (database: Database): Promise<void> =>
+  untilNone(
+    database,
+    'The webhooks of a load were not delivered',
+    sql`exists (select from webhooks.pending_event)
+      or exists (select from webhooks.queued_delivery)
+      or exists (select from webhooks.endpoint_queue where lease_until is not null)`,
+  );
+
+/** @param waiting whether something is left of a load @param what it means where that is so for too long */
+export async function untilNone(database: Database, what: string, waiting: Sql): Promise<void> {
   for (const end = Date.now() + 120_000; Date.now() < end; await sleep(50)) {
-    const [row] = await run<{ waiting: boolean }>(
-      database,
-      sql`select exists (select from webhooks.pending_event)
-        or exists (select from webhooks.queued_delivery)
-        or exists (select from webhooks.endpoint_queue where lease_until is not null) as waiting`,
-    );
+    const [row] = await run<{ waiting: boolean }>(database, sql`select ${waiting} as waiting`);
     if (!row?.waiting) return;
   }
-  throw new Error('The webhooks of a load were not delivered within two minutes.');
+  throw new Error(`${what} within two minutes.`);
 }
 
 /**

@@ -79,6 +79,10 @@ t.test('data written by the API passes the audit', async (t) => {
   t.same(await rail.audit(), []);
 });
 
+/** Changes commissions as a person may. */
+const setByHand = (set: Sql, which: Sql): Promise<unknown> =>
+  rail.query(sql`update program.commission set ${set} where ${which} and program.because('edited_by_hand')`);
+
 /** What breaks each invariant, and what mends it again. */
 const corruptions: Record<
   string,
@@ -91,25 +95,13 @@ const corruptions: Record<
 > = {
   'commissions of a sale are its copied rate of what is left': {
     subject: sale.id,
-    breaks: () =>
-      rail.query(
-        sql`update program.commission set amount_minor = amount_minor + 1 where id = ${earned.id} and program.because('edited_by_hand')`,
-      ),
-    mends: () =>
-      rail.query(
-        sql`update program.commission set amount_minor = amount_minor - 1 where id = ${earned.id} and program.because('edited_by_hand')`,
-      ),
+    breaks: () => setByHand(sql`amount_minor = amount_minor + 1`, sql`id = ${earned.id}`),
+    mends: () => setByHand(sql`amount_minor = amount_minor - 1`, sql`id = ${earned.id}`),
   },
   'nothing is earned by what was refunded whole': {
     subject: refunded.id,
-    breaks: () =>
-      rail.query(
-        sql`update program.commission set status = 'due' where sale_id = ${refunded.id} and program.because('edited_by_hand')`,
-      ),
-    mends: () =>
-      rail.query(
-        sql`update program.commission set status = 'voided' where sale_id = ${refunded.id} and program.because('edited_by_hand')`,
-      ),
+    breaks: () => setByHand(sql`status = 'due'`, sql`sale_id = ${refunded.id}`),
+    mends: () => setByHand(sql`status = 'voided'`, sql`sale_id = ${refunded.id}`),
   },
   'a partner earns nothing by their own purchase': {
     subject: sale.id,
@@ -119,14 +111,8 @@ const corruptions: Record<
   },
   'a deleted sale has earned nothing': {
     subject: gone.id,
-    breaks: () =>
-      rail.query(
-        sql`update program.commission set deleted_at = null where sale_id = ${gone.id} and program.because('edited_by_hand')`,
-      ),
-    mends: () =>
-      rail.query(
-        sql`update program.commission set deleted_at = now() where sale_id = ${gone.id} and program.because('edited_by_hand')`,
-      ),
+    breaks: () => setByHand(sql`deleted_at = null`, sql`sale_id = ${gone.id}`),
+    mends: () => setByHand(sql`deleted_at = now()`, sql`sale_id = ${gone.id}`),
   },
   'what is refunded of a sale is the sum of its refunds': {
     subject: partly.id,
@@ -256,14 +242,8 @@ const corruptions: Record<
   },
   'a partner who is deleted has no open commission': {
     subject: of_deleted.commissions[0].id,
-    breaks: () =>
-      rail.query(
-        sql`update program.commission set status = 'due' where sale_id = ${of_deleted.id} and program.because('edited_by_hand')`,
-      ),
-    mends: () =>
-      rail.query(
-        sql`update program.commission set status = 'voided' where sale_id = ${of_deleted.id} and program.because('edited_by_hand')`,
-      ),
+    breaks: () => setByHand(sql`status = 'due'`, sql`sale_id = ${of_deleted.id}`),
+    mends: () => setByHand(sql`status = 'voided'`, sql`sale_id = ${of_deleted.id}`),
   },
   "one partner's one commission a sale": {
     subject: sale.id,
