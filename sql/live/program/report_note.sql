@@ -96,6 +96,7 @@ create or replace trigger facts_updating
 create or replace trigger facts_updated
   after update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
   on program.sale for each row execute function program.note_facts();
+
 -- Of commissions, thousands change with a payout: both facts are made from the row itself, by one statement, and no view is read.
 create or replace function program.note_commission_facts() returns trigger
 language plpgsql

@@ -1,9 +1,9 @@
 -- The notes folded into sums: for each dimension of reports, key and span of time one row. A report adds up the fewest spans that its window
 -- consists of, what is not folded yet, and the facts themselves at both ends of the window.
 
--- Moves the sums of an organization on to the snapshot of one statement, and gives how many facts it added. One statement after the other: each sees the numbers of slices and
--- keys that another fold has given meanwhile. A key's number is read by its index for each key: what a join with all keys takes hangs on statistics,
--- which say nothing of the keys of today.
+-- Moves the sums of an organization on to the snapshot of one statement, and gives how many facts it added. One statement after the other: each sees
+-- the numbers of slices and keys that another fold has given meanwhile. A key's number is read by its index for each key: what a join with all keys
+-- takes hangs on statistics, which say nothing of the keys of today.
 create or replace function program.fold_facts_of(organization text) returns bigint
 language plpgsql volatile
 as $$

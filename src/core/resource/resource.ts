@@ -119,9 +119,11 @@ function readsOf<Record_ extends object>(options: AnyOptions) {
   const columns = columnsOf(options);
   const from = sql`${raw(options.table)} as t`;
   const alive = options.soft_delete ? sql`t.deleted_at is null` : sql`true`;
-  /** The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. */
-  // `|| ''`: by the index of what is asked for, and not along the ids until it is met. Postgres has no statistics of most columns (data/columns.sql),
-  // takes a value that one row has for a frequent one, and would read all rows of an organization for a value that none has.
+  /**
+   * The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. `|| ''`: found by the index of what is
+   * asked for, and not along the ids until it is met. Postgres has no statistics of most columns (data/columns.sql), takes a value that one row has
+   * for a frequent one, and would read all rows of an organization for a value that none has.
+   */
   const find = (tx: Tx, where: Sql, lock: Sql = empty): Promise<Record_ | undefined> =>
     tx.maybe<Record_>(
       sql`select ${columns} from ${from} where ${alive} and ${where} order by t.id || '' limit 1 ${lock}`,
