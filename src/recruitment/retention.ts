@@ -4,7 +4,7 @@ import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { nobody } from './brands/acting.ts';
-import { refreshBars } from './contact/mark.ts';
+import { refreshBars } from './contact/refresh_bars.ts';
 import { eraseProspects } from './erase.ts';
 import { lockSuppressions } from './prospects/barred_site.ts';
 import { keyedHash } from './prospects/keyed_hash.ts';

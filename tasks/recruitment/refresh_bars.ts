@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { refreshNext } from '../../src/recruitment/contact/mark.ts';
+import { refreshNext } from '../../src/recruitment/contact/refresh_bars.ts';
 import { reasons } from '../../src/recruitment/contact/suppression.ts';
 import { lift_reasons } from '../../src/recruitment/events/fields.ts';
 

@@ -18,7 +18,7 @@ import { byHand, first_found_rank } from './by_hand.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import { insertAddresses, markBarred, tellRevealed } from './insert_address.ts';
-import { refreshBars } from './mark.ts';
+import { refreshBars } from './refresh_bars.ts';
 
 /** An address as something found it. */
 export interface FoundAddress {

@@ -5,7 +5,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { refreshBars } from './mark.ts';
+import { refreshBars } from './refresh_bars.ts';
 import { type Reason, weakest_first } from './suppression.ts';
 
 interface Barred {

@@ -11,7 +11,8 @@ import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 import type { AddressSource, EmailAddress, Verification } from './email_address.ts';
 import { usable } from './email_status.ts';
-import { noteReason, refreshBars } from './mark.ts';
+import { noteReason } from './mark.ts';
+import { refreshBars } from './refresh_bars.ts';
 import type { Suppression } from './suppression.ts';
 
 export interface NewAddress {

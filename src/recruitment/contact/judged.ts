@@ -6,7 +6,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Actor } from '../brands/acting.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { prospectsHitBy, refreshBars } from './mark.ts';
+import { prospectsHitBy, refreshBars } from './refresh_bars.ts';
 import { type Suppression, suppressions } from './suppression.ts';
 
 /**
