@@ -65,6 +65,9 @@ t.test(
       applied: [],
     });
     await settled(shop, payout, 'paid');
+    // Until then its job may hold the batch, and a change of the payout be refused for a moment.
+    const reports = async () => (await shop.merchant.get(`/v1/payout_batches/${batch.id}/statuses`)).data;
+    await eventually(async () => (await reports())[0].state === 'done', 'the report to be applied', within_ms);
     t.same(await statusesOf(shop), [{ status: 'paid', count: commissions, held: commissions }]);
 
     const back = await shop.merchant.post(`/v1/payouts/${payout.id}/mark_returned`, { reason: 'Account closed' });
