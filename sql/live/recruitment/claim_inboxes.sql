@@ -1,6 +1,7 @@
 -- The inboxes that a worker reads: its share of those that are connected. It takes what nobody reads, or a worker that is gone, and gives up
--- what is over its share, for workers that came later. `login` changes when the connection must be opened anew.
-create or replace function recruitment.claim_inboxes(reader text) returns table (organization_id text, inbox_id text, login text)
+-- what is over its share, for workers that came later. `login` changes when the connection must be opened anew. What it still watches, and no longer reads, is not taken again
+-- before that connection has ended.
+create or replace function recruitment.claim_inboxes(reader text, watched text[]) returns table (organization_id text, inbox_id text, login text)
 language plpgsql volatile
 as $$
 declare
@@ -44,6 +45,7 @@ begin
       from recruitment.inbox_reader f
       join recruitment.inbox i on i.organization_id = f.organization_id and i.id = f.inbox_id
       where i.status = 'connected' and i.deleted_at is null and f.next_try_at <= now()
+        and f.inbox_id <> all (watched)
         and (f.worker_id is null or not exists (select from core.worker w where w.id = f.worker_id))
       order by f.next_try_at
       limit share - held

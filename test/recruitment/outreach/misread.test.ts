@@ -29,6 +29,12 @@ const barsIn = ({ caller: { organization_id } }: ReadOutreach) =>
   rail.query<Json>(sql`
     select s.reason, s.lifted_at is not null as lifted from recruitment.suppression s
     where s.organization_id = ${organization_id} order by s.id`);
+const isRead = async ({ inbox_id }: ReadOutreach) =>
+  (
+    await rail.query(
+      sql`select from recruitment.inbox_reader r where r.inbox_id = ${inbox_id} and r.worker_id is not null`,
+    )
+  ).length > 0;
 const answer = ({ caller }: ReadOutreach, prospect_id: string) =>
   caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Thank you.' });
 const reclassify = ({ caller }: ReadOutreach, id: string, reply_kind: string) =>
@@ -273,6 +279,8 @@ t.test(
       }
     t.same(await barsIn(outreach), []);
     await caller.patch(`${v1}/inboxes/${outreach.inbox_id}`, { authserv_id: 'mx.acme.example.com' });
+    // Not sooner: a reader that is taken again must not go on with the setting before.
+    await eventually(() => isRead(outreach), 'a worker that reads the inbox again');
     const proven = await mail(rail, outreach);
     server.deliver(user, answerTo(proven, '', { ...loose, Subject: 'unsubscribe', ...passes(proven.email) }));
     const [of_proven] = await inbound(outreach, proven.prospect_id);

@@ -17,6 +17,7 @@ interface Claimed extends ReadInbox {
 }
 
 interface Watch {
+  inbox_id: string;
   login: string;
   is_open: boolean;
   stop: AbortController;
@@ -40,9 +41,10 @@ export class Watches {
   async claim(): Promise<void> {
     const { store, worker_id, stopping } = this.#context;
     if (stopping.aborted) return;
+    const watched = [...this.#watches.values()].map(({ inbox_id }) => inbox_id);
     const claimed = await run<Claimed>(
       store.database,
-      sql`select c.organization_id, c.inbox_id, c.login from recruitment.claim_inboxes(${worker_id}) c`,
+      sql`select c.organization_id, c.inbox_id, c.login from recruitment.claim_inboxes(${worker_id}, ${watched}::text[]) c`,
     );
     const logins = new Map(claimed.map((one) => [keyOf(one), one.login]));
     for (const [key, { login, stop }] of this.#watches) if (logins.get(key) !== login) stop.abort();
@@ -54,7 +56,13 @@ export class Watches {
   #start(claimed: Claimed): void {
     const key = keyOf(claimed);
     const stop = new AbortController();
-    const watch: Watch = { login: claimed.login, is_open: false, stop, ended: Promise.resolve() };
+    const watch: Watch = {
+      inbox_id: claimed.inbox_id,
+      login: claimed.login,
+      is_open: false,
+      stop,
+      ended: Promise.resolve(),
+    };
     this.#watches.set(key, watch);
     const sharing: Sharing = {
       inTurnToConnect: this.#inTurnToConnect,
