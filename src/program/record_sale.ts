@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
+import type { ListOptions } from '../core/resource/list_query.ts';
 import { type Operation, operation, readOperations } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
@@ -58,19 +59,22 @@ const SaleOutcome = z
   })
   .meta({ id: 'SaleOutcome', description: 'The sale, and the commission that it earned.' });
 
-export const saleOperations: Operation[] = [
-  ...readOperations({
-    resource: sales,
-    within: programs,
-    by: ['status', 'currency', 'referral_id'],
-    filters: {
-      external_charge_id: {
-        schema: knownExternalId.optional(),
-        where: (value: string) => sql`t.external_charge_id = ${value}`,
-      },
-      ...saleReportFilters,
+export const saleList: ListOptions = {
+  resource: sales,
+  within: programs,
+  by: ['status', 'currency', 'referral_id'],
+  filters: {
+    external_charge_id: {
+      schema: knownExternalId.optional(),
+      where: (value: string) => sql`t.external_charge_id = ${value}`,
+      is_of_few: true,
     },
-  }),
+    ...saleReportFilters,
+  },
+};
+
+export const saleOperations: Operation[] = [
+  ...readOperations(saleList),
   operation({
     name: 'sales.create',
     title: 'Record a sale',

@@ -203,6 +203,8 @@ interface Wheres {
   total: Sql | undefined;
   /** The names of its filters. */
   used: string[];
+  /** Whether a filter leaves a few at most. */
+  is_of_few: boolean;
 }
 
 function wheresOf(
@@ -231,6 +233,7 @@ function wheresOf(
         ? undefined
         : resource.total?.(tx, parent ?? tx.organization_id),
     used: used.map(([name]) => name),
+    is_of_few: used.some(([, filter]) => filter.is_of_few),
   };
 }
 
@@ -251,7 +254,7 @@ function statementsOf(
   const { resource } = options;
   return {
     position: cursor && positionStatement(tx, resource, where.cursor, cursor, where.parent),
-    page: pageStatement(tx, options, { scope: where.scope, where: where.shown, cursor, limit }),
+    page: pageStatement(tx, options, where, cursor, limit),
     count: where.total ?? sql`select count(*) as count from ${resource.from} where ${where.shown}`,
   };
 }
@@ -260,12 +263,16 @@ function statementsOf(
 function pageStatement(
   tx: Tx,
   { resource, order }: ListOptions,
-  { scope, where, cursor, limit }: { scope: Sql; where: Sql; cursor: Cursor | undefined; limit: number },
+  { scope, shown, is_of_few }: Wheres,
+  cursor: Cursor | undefined,
+  limit: number,
 ): Sql {
   const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
   const ordered = orderedBy(order?.by, ascending);
   const beyond = cursor ? beyondCursor(resource, order?.by, scope, cursor, ascending) : sql`true`;
-  const ids = sql`select t.id from ${resource.from} where ${where} and ${beyond} order by ${ordered} limit ${limit + 1}`;
+  // As `find` does: no index has this order, so that the index of the value is used.
+  const found_by = is_of_few ? sql`t.id || '' ${raw(ascending ? 'asc' : 'desc')}` : ordered;
+  const ids = sql`select t.id from ${resource.from} where ${shown} and ${beyond} order by ${found_by} limit ${limit + 1}`;
   return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${ordered}`;
 }
 

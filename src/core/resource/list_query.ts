@@ -31,6 +31,8 @@ export interface Filter {
   absent?: Sql;
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
+  /** Whether a value is that of a few objects at most: they are found by the index of the value, however many objects there are. */
+  is_of_few?: boolean;
 }
 
 /** How many objects a list shows, where that is known without counting them. */

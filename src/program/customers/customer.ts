@@ -115,10 +115,15 @@ export const customerOperations: Operation[] = [
     within: programs,
     by: ['status', 'partner_id', 'link_id', 'coupon_id'],
     filters: {
-      email: { schema: customerEmail.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+      email: {
+        schema: customerEmail.optional(),
+        where: (value: string) => sql`t.email_key = ${value.toLowerCase()}`,
+        is_of_few: true,
+      },
       external_customer_id: {
         schema: knownExternalId.optional(),
         where: (value: string) => sql`t.external_customer_id = ${value}`,
+        is_of_few: true,
       },
     },
   }),

@@ -82,7 +82,11 @@ export const applicationOperations: Operation[] = [
     within: programs,
     by: ['status', 'partner_id', 'group_id'],
     filters: {
-      email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+      email: {
+        schema: email.optional(),
+        where: (value: string) => sql`t.email_key = ${value.toLowerCase()}`,
+        is_of_few: true,
+      },
     },
   }),
   operation({

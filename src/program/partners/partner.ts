@@ -144,7 +144,11 @@ export const partnerOperations: Operation[] = readOperations({
         select from program.partner_tag x
         where x.organization_id = t.organization_id and x.partner_id = t.id and x.tag_id = ${value})`,
     },
-    email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+    email: {
+      schema: email.optional(),
+      where: (value: string) => sql`t.email_key = ${value.toLowerCase()}`,
+      is_of_few: true,
+    },
   },
 });
 

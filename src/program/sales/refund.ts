@@ -59,6 +59,7 @@ export const refundReadOperations: Operation[] = readOperations({
     external_refund_id: {
       schema: knownExternalId.optional(),
       where: (value: string) => sql`t.external_refund_id = ${value}`,
+      is_of_few: true,
     },
   },
 });

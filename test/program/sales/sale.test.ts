@@ -1,5 +1,7 @@
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { list } from '../../../src/core/resource/list.ts';
+import { saleList } from '../../../src/program/record_sale.ts';
 import { sales } from '../../../src/program/sales/sale.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, types } from '../../shop.ts';
@@ -641,7 +643,7 @@ t.test('a moment that Postgres cannot keep is refused, not failed on', async (t)
   }
 });
 
-t.test('looks for a charge by its index, however many sales there are', async (t) => {
+t.test('looks for a charge by its index, and lists it by it, however many sales there are', async (t) => {
   const shop = await openShop(rail);
   const { organization_id } = shop.merchant;
   await rail.query(sql`
@@ -651,9 +653,12 @@ t.test('looks for a charge by its index, however many sales there are', async (t
     select ${organization_id}, core.new_id('sale'), ${shop.program_id}, 'many ' || nth, 100, 100, 'USD', false, now(), now(), now()
     from generate_series(1, 10000) as nth`);
   await rail.query(sql`analyze program.sale`);
+  const { program_id } = shop;
   const read = await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
-    const of_charge = sql`t.organization_id = ${organization_id} and t.program_id = ${shop.program_id} and t.external_charge_id = 'none'`;
+    const of_charge = sql`t.organization_id = ${organization_id} and t.program_id = ${program_id} and t.external_charge_id = 'none'`;
     t.equal(await sales.find(tx, of_charge), undefined);
+    const page = await list(saleList).page(tx, { program_id, external_charge_id: 'none', expand: [], include: [] }, []);
+    t.same(page, { data: [], has_more: false, total_count: 0 });
     const [table] = await tx.all<{ rows: number }>(sql`
       select (s.seq_tup_read + coalesce(s.idx_tup_fetch, 0))::integer as rows
       from pg_stat_xact_user_tables s
@@ -661,4 +666,6 @@ t.test('looks for a charge by its index, however many sales there are', async (t
     return table?.rows;
   });
   t.equal(read, 0);
+  const charge = (nth: number) => `/v1/sales?program_id=${program_id}&external_charge_id=many ${nth}`;
+  t.match(await shop.merchant.get(charge(7)), { data: [{ external_charge_id: 'many 7' }], total_count: 1 });
 });
