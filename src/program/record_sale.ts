@@ -16,7 +16,7 @@ import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { creditSale } from './sales/credit.ts';
 import { NewSale, recordSale, refuseRepeatedCharge } from './sales/new_sale.ts';
-import { withholdSale } from './sales/own_purchase.ts';
+import { flagOwnPurchase } from './sales/own_purchase.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { saleReportFilters } from './sales/sale_filter.ts';
 import { referrals } from './tracking/referral.ts';
@@ -103,11 +103,11 @@ export const saleOperations: Operation[] = [
         refuseRepeatedCharge(tx, body),
       ]);
       const credit = await creditSale(tx, program, body);
-      const { partner, customer, first_sale_at, own_purchase } = credit;
+      const { partner, customer, is_new_customer, first_sale_at, own_purchase } = credit;
       const sale = await recordSale(tx, body, credit);
       const new_payer = sale.is_first_sale ? customer : undefined;
-      if (new_payer) await activate(tx, sale, new_payer);
-      if (own_purchase) await withholdSale(tx, sale, own_purchase);
+      if (new_payer && !is_new_customer) await activate(tx, sale, new_payer);
+      if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
       if (!partner) return outcomeOf(sale, [], 'no_partner_attributed');
       tx.emit(event('sale.created', sale, { partner_id: partner.id }));
       if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
@@ -135,7 +135,7 @@ function outcomeOf(
   };
 }
 
-/** The first payment: the customer is active. */
+/** The first payment of a customer who was known: the customer is active, as one who is recorded with it. */
 async function activate(tx: Tx, sale: Sale, customer: Customer): Promise<void> {
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
   const external_subscription_id = customer.external_subscription_id ?? sale.external_subscription_id;

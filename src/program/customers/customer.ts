@@ -163,6 +163,7 @@ export interface CustomerFields {
   external_customer_id?: string | undefined;
   external_subscription_id?: string | undefined;
   status?: Customer['status'] | undefined;
+  converted_at?: string | undefined;
   metadata?: Customer['metadata'] | undefined;
 }
 

@@ -14,12 +14,15 @@ import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 export interface Claim extends CustomerClaim {
   coupon_external_id?: string | undefined;
   partner_id?: string | undefined;
+  occurred_at?: string | undefined;
 }
 
 /** The partner who is credited with a sale, and its customer; either may be unknown. */
 export interface Credit {
   partner?: Partner;
   customer?: Customer;
+  /** Whether the customer is recorded with the sale: as active from it on. */
+  is_new_customer: boolean;
   coupon_id?: string;
   is_first_sale: boolean;
   /** When the customer first paid; null when this sale is the first. */
@@ -42,12 +45,23 @@ export async function creditSale(tx: Tx, program: Program, claim: Claim): Promis
   const attribution = await attributionOf(tx, program, claim, named, first.is_first_sale);
   const own_purchase = await ownPurchase(tx, program, claim, named, attribution);
   if (own_purchase || !attribution)
-    return { ...(customer ? { customer } : {}), ...first, ...(own_purchase ? { own_purchase } : {}) };
+    return {
+      ...(customer ? { customer } : {}),
+      ...{ is_new_customer: false, ...first },
+      ...(own_purchase ? { own_purchase } : {}),
+    };
   const { partner, coupon_id } = attribution;
   const payer = customer
     ? await bindToCoupon(tx, customer, attribution)
     : await newCustomer(tx, program, claim, named, attribution);
-  return { partner, ...(coupon_id ? { coupon_id } : {}), ...(payer ? { customer: payer } : {}), ...first };
+  const is_new_customer = customer === undefined;
+  return {
+    partner,
+    ...(coupon_id ? { coupon_id } : {}),
+    ...(payer ? { customer: payer } : {}),
+    is_new_customer,
+    ...first,
+  };
 }
 
 /** Who is credited, and by what; undefined where nobody is. */
@@ -135,11 +149,13 @@ async function newCustomer(
   attribution: Attribution,
 ): Promise<Customer | undefined> {
   const described = describedCustomer(claim);
+  const { external_subscription_id, occurred_at: converted_at = tx.now } = claim;
+  const payer = { ...described, external_subscription_id, status: 'active' as const, converted_at };
   if (referred) {
     const { referral } = referred;
-    return createCustomerOfReferral(tx, program, { ...attribution, referral }, described ?? {});
+    return createCustomerOfReferral(tx, program, { ...attribution, referral }, payer);
   }
-  return described && createCustomer(tx, program, attribution, described);
+  return described && createCustomer(tx, program, attribution, payer);
 }
 
 /** The link and the visit that a customer came by, as far as they are this partner's: a link pays by its own rate to its own partner alone. */

@@ -46,10 +46,15 @@ export async function ownPurchaseOf(
   return own ?? (program.block_self_referrals && own_of === partner_id ? { partner_id, matched: 'sale' } : undefined);
 }
 
-/** Keeps whose purchase a sale is, and raises the flag. */
-export async function withholdSale(tx: Tx, sale: Sale, { partner_id, matched }: OwnPurchase): Promise<void> {
+/** Keeps whose purchase a recorded sale is, and raises the flag. */
+export async function withholdSale(tx: Tx, sale: Sale, own_purchase: OwnPurchase): Promise<void> {
   await tx.all(sql`
-    update program.sale t set self_referral_partner_id = ${partner_id} where ${tenant(tx)} and t.id = ${sale.id}`);
+    update program.sale t set self_referral_partner_id = ${own_purchase.partner_id} where ${tenant(tx)} and t.id = ${sale.id}`);
+  await flagOwnPurchase(tx, sale, own_purchase);
+}
+
+/** Raises the flag, unless that was done when the sale was recorded. */
+export async function flagOwnPurchase(tx: Tx, sale: Sale, { partner_id, matched }: OwnPurchase): Promise<void> {
   if (matched === 'sale') return;
   const { program_id, customer_id } = sale;
   await flagSelfReferral(tx, { program_id, partner_id, customer_id }, { matched, sale_id: sale.id });
