@@ -30,13 +30,13 @@ comment on column program.click.attributed_at is 'When attribution judged the cl
 comment on column program.click.made_while_paused is 'The program was paused when the visitor clicked: the click earns no credit.';
 comment on column program.click.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.click.changed_in is 'The transaction that wrote the row last.';
-create index click_by_address on program.click (organization_id, partner_id, ip_hash, id);
+create index click_by_address on program.click (organization_id, ip_hash, id) where ip_hash is not null;
 create index click_by_change on program.click (organization_id, changed_in);
 create index click_inserted on program.click (organization_id, inserted_in);
-create index click_by_link on program.click (organization_id, link_id, id) include (program_id) where link_id is not null;
-create index click_by_partner on program.click (organization_id, program_id, partner_id, id);
+create index click_by_link on program.click (organization_id, link_id, id) where link_id is not null;
+create index click_by_partner on program.click (organization_id, partner_id, id);
 create index click_by_program on program.click (organization_id, program_id, id) include (created_at);
-create index click_by_referral on program.click (organization_id, referral_id, id) include (program_id) where referral_id is not null;
+create index click_by_referral on program.click (organization_id, referral_id, id) where referral_id is not null;
 create index click_by_time on program.click using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create index click_waiting on program.click (organization_id, program_id, visitor_token) where attributed_at is null;
 create index click_without_credit on program.click (organization_id, program_id, visitor_token)
@@ -78,8 +78,8 @@ create index referral_by_change on program.referral (organization_id, changed_in
 create index referral_inserted on program.referral (organization_id, inserted_in);
 create index referral_by_created_at on program.referral (organization_id, program_id, created_at)
   where deleted_at is null;
-create index referral_by_link on program.referral (organization_id, link_id, id) include (program_id) where deleted_at is null;
-create index referral_by_partner on program.referral (organization_id, program_id, partner_id, id) where deleted_at is null;
+create index referral_by_link on program.referral (organization_id, link_id, id) where deleted_at is null and link_id is not null;
+create index referral_by_partner on program.referral (organization_id, partner_id, id) where deleted_at is null;
 create index referral_by_program on program.referral (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create index referral_by_status on program.referral (organization_id, program_id, status, id) where deleted_at is null;
 create index referral_by_time on program.referral using brin (created_at) with (autosummarize = on, pages_per_range = 16);
@@ -132,15 +132,15 @@ create index customer_by_change on program.customer (organization_id, changed_in
 create index customer_inserted on program.customer (organization_id, inserted_in);
 create index customer_by_converted_at on program.customer (organization_id, program_id, converted_at)
   where deleted_at is null and converted_at is not null;
-create index customer_by_coupon on program.customer (organization_id, coupon_id, id) include (program_id) where coupon_id is not null;
+create index customer_by_coupon on program.customer (organization_id, coupon_id, id) where coupon_id is not null;
 create index customer_by_email on program.customer (organization_id, program_id, email_key);
 create index customer_by_lead_at on program.customer (organization_id, program_id, lead_at)
   where deleted_at is null;
-create index customer_by_link on program.customer (organization_id, link_id, id) include (program_id) where link_id is not null;
-create index customer_by_partner on program.customer (organization_id, program_id, partner_id, id) include (deleted_at);
+create index customer_by_link on program.customer (organization_id, link_id, id) where link_id is not null;
+create index customer_by_partner on program.customer (organization_id, partner_id, id);
 create index customer_by_program on program.customer (organization_id, program_id, id) include (created_at, deleted_at);
 create index customer_by_referral on program.customer (organization_id, referral_id);
-create index customer_by_status on program.customer (organization_id, program_id, status, id) include (deleted_at);
+create index customer_by_status on program.customer (organization_id, program_id, status, id);
 create index customer_by_time on program.customer using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create unique index customer_external_id_unique on program.customer (organization_id, program_id, external_customer_id);
 call core.protect_tenant_table('program.customer');
@@ -195,19 +195,18 @@ comment on column program.sale.inserted_in is 'The transaction that inserted the
 comment on column program.sale.changed_in is 'The transaction that wrote the row last.';
 create index sale_by_change on program.sale (organization_id, changed_in);
 create index sale_inserted on program.sale (organization_id, inserted_in);
-create index sale_by_coupon on program.sale (organization_id, coupon_id, id) include (program_id)
+create index sale_by_coupon on program.sale (organization_id, coupon_id, id)
   where deleted_at is null and coupon_id is not null;
 create index sale_by_customer on program.sale (organization_id, customer_id, id) where deleted_at is null;
 create index sale_by_link on program.sale (organization_id, link_id, id)
-  include (program_id)
   where deleted_at is null and link_id is not null;
 create index sale_by_occurred_at on program.sale (organization_id, program_id, occurred_at, id);
-create index sale_by_partner on program.sale (organization_id, program_id, partner_id, id) where deleted_at is null;
+create index sale_by_partner on program.sale (organization_id, partner_id, id) where deleted_at is null;
 create index sale_by_partner_and_time on program.sale (organization_id, partner_id, occurred_at) where deleted_at is null;
 create index sale_by_program on program.sale (organization_id, program_id, id) include (created_at, currency) where deleted_at is null;
-create index sale_by_referral on program.sale (organization_id, referral_id, id) include (program_id)
+create index sale_by_referral on program.sale (organization_id, referral_id, id)
   where deleted_at is null and referral_id is not null;
-create index sale_by_status on program.sale (organization_id, program_id, status, id) where deleted_at is null;
+create index sale_by_status on program.sale (organization_id, program_id, status, id) where deleted_at is null and status <> 'paid';
 create index sale_by_time on program.sale using brin (created_at, occurred_at) with (autosummarize = on, pages_per_range = 16);
 create index sale_deleted_by_customer on program.sale (organization_id, customer_id)
   where deleted_at is not null and customer_id is not null;
@@ -242,7 +241,7 @@ create index refund_by_change on program.refund (organization_id, changed_in);
 create index refund_by_program on program.refund (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create index refund_by_refund_time on program.refund (organization_id, program_id, (case when refunded_at is null then created_at else refunded_at end))
   where deleted_at is null;
-create index refund_by_sale on program.refund (organization_id, sale_id, id) include (program_id);
+create index refund_by_sale on program.refund (organization_id, sale_id, id);
 create index refund_by_time on program.refund using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create unique index refund_external_id_unique on program.refund (organization_id, program_id, external_refund_id)
   where deleted_at is null;
@@ -319,13 +318,13 @@ create index bonus_by_created_at on program.commission (organization_id, program
 create index clawback_by_created_at on program.commission (organization_id, program_id, created_at)
   where deleted_at is null and kind = 'clawback';
 create index commission_inserted on program.commission (organization_id, inserted_in);
-create index commission_by_applied_rule on program.commission (organization_id, rule_id, id) include (program_id)
+create index commission_by_applied_rule on program.commission (organization_id, rule_id, id)
   where deleted_at is null and rule_id is not null;
 create index commission_by_maturity on program.commission (organization_id, program_id, mature_at, id) include (created_at, status)
   where deleted_at is null;
 create index commission_by_paid_at on program.commission (organization_id, program_id, paid_at)
   where deleted_at is null and status = 'paid';
-create index commission_by_partner on program.commission (organization_id, program_id, partner_id, id) where deleted_at is null;
+create index commission_by_partner on program.commission (organization_id, partner_id, id) where deleted_at is null;
 create index commission_by_time on program.commission using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create index commission_changed on program.commission
   using brin ((changed_in::text::bigint)) with (autosummarize = on, pages_per_range = 16);

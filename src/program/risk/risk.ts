@@ -74,7 +74,8 @@ async function flagClickVelocity(tx: Tx, { id: click_id, partner_id, ip_hash }: 
     select count(*) as clicks
     from program.click t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.ip_hash = ${ip_hash}
-      and t.created_at > ${tx.now}::timestamptz - ${within}::interval`);
+      and t.created_at > ${tx.now}::timestamptz - ${within}::interval
+      and t.id > 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${within}::interval)`);
   if (clicks <= max) return;
   await raiseFlag(tx, {
     ...subject,
