@@ -220,9 +220,7 @@ export const keepStatedAmount = (tx: Tx, before: Pick<Sale, 'id' | 'amount_minor
     join program.payout p on p.organization_id = c.organization_id and p.id = c.payout_id
     where ${tenant(tx)} and t.payout_id = c.payout_id and t.commission_id = c.id and t.sale_amount_minor is null
       and c.organization_id = ${tx.organization_id} and (p.status <> 'pending' or p.attempt > 0)
-      and (c.sale_id = ${before.id} or c.clawback_of in (
-        select o.id from program.commission o where o.organization_id = ${tx.organization_id} and o.sale_id = ${before.id}
-      ))`);
+      and c.sale_id = ${before.id}`);
 
 /** In words; a note of the merchant's, where there is one. */
 function descriptionOf(kind: StatementLine['kind'], is_refunded: boolean, note: string | null): string {

@@ -1,4 +1,4 @@
-/** The table of triggers in sql/README.md is what Postgres has. */
+/** The tables of triggers and indexes in sql/README.md are what Postgres has. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -22,6 +22,23 @@ t.test('sql/README.md names for each table what happens on insert, update and de
   );
   t.same(told.sort(), triggers.map(({ line }) => line).sort());
 });
+
+t.test(
+  'sql/README.md names each index of the tables that requests write most, with the query that needs it',
+  async (t) => {
+    const readme = await readFile(join(import.meta.dirname, '../../../sql/README.md'), 'utf8');
+    const [, listed = ''] = readme.split('## Indexes');
+    const lines = [...listed.matchAll(/^\| (?:`(\w+\.\w+)`)? ?\| `(\w+)` \| (.{10,}) \|$/gm)];
+    const tables = lines.flatMap(([, table]) => table ?? []);
+    t.ok(tables.includes('program.click') && tables.includes('program.commission'));
+    const indexes = await rail.query<{ name: string }>(sql`
+    select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid where i.indrelid = any(${tables}::regclass[]) order by 1`);
+    t.same(
+      lines.map(([, , name]) => name).sort(),
+      indexes.map(({ name }) => name),
+    );
+  },
+);
 
 t.test('no trigger enqueues a job or writes an event', async (t) => {
   const functions = await rail.query<{ name: string; text: string }>(sql`
