@@ -197,7 +197,7 @@ create index sale_by_change on program.sale (organization_id, changed_in);
 create index sale_inserted on program.sale (organization_id, inserted_in);
 create index sale_by_coupon on program.sale (organization_id, coupon_id, id)
   where deleted_at is null and coupon_id is not null;
-create index sale_by_customer on program.sale (organization_id, customer_id, id) where deleted_at is null;
+create index sale_by_customer on program.sale (organization_id, customer_id, occurred_at) where deleted_at is null;
 create index sale_by_link on program.sale (organization_id, link_id, id)
   where deleted_at is null and link_id is not null;
 create index sale_by_occurred_at on program.sale (organization_id, program_id, occurred_at, id);
@@ -331,7 +331,7 @@ create index commission_changed on program.commission
 create index commission_maturing on program.commission (mature_at) where status in ('pending', 'approved') and deleted_at is null;
 create index commission_not_due on program.commission (organization_id, program_id, status, id)
   where deleted_at is null and status <> 'due';
-create index commission_of_customer on program.commission (organization_id, customer_id, id)
+create index commission_of_customer on program.commission (organization_id, customer_id, rule_id, sale_id)
   where customer_id is not null;
 create index commission_of_program on program.commission (organization_id, program_id, id)
   include (created_at, kind, status) where deleted_at is null;

@@ -25,7 +25,7 @@ import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
-import { cameBy } from './sales/credit.ts';
+import { cameBy, firstSaleAt } from './sales/credit.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
 import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
@@ -94,8 +94,9 @@ const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Cust
   tx.all(sql`
     update program.customer t
     set updated_at = ${tx.now}::timestamptz, converted_at = (
-      select min(s.occurred_at) from program.sale s
-      where s.organization_id = t.organization_id and s.customer_id = t.id and s.deleted_at is null)
+      select s.occurred_at from program.sale s
+      where s.organization_id = t.organization_id and s.customer_id = t.id and s.deleted_at is null
+      order by s.occurred_at limit 1)
     where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
 type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
@@ -194,18 +195,11 @@ async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<b
 async function earn(tx: Tx, program: Program, sale: AttributedSale, customer: Customer | undefined): Promise<void> {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
   if (!partner) return;
-  const history = customer === undefined ? { first_sale_at: null } : await earlierSale(tx, sale);
-  const earned = await earnedBy(tx, program, sale, { partner, customer, ...history });
+  const first_sale_at = customer === undefined ? null : await firstSaleAt(tx, customer.id, sale.id);
+  const earned = await earnedBy(tx, program, sale, { partner, customer, first_sale_at });
   if (earned.outcome === 'none') return;
   const left = { ...sale, base_minor: commissionBase(sale, program.commission_on_net_revenue) };
   const amount_minor = exactly(() => remainingCommission(earned, left));
   if (amount_minor === 0) return;
   await createSaleCommission(tx, program, sale, { ...earned, amount_minor, base_amount_minor: baseLeft(left) });
 }
-
-/** When the customer first paid, other than by this sale. */
-const earlierSale = (tx: Tx, { id: sale_id, customer_id }: Sale): Promise<{ first_sale_at: string | null }> =>
-  tx.one(sql`
-    select min(t.occurred_at) as first_sale_at
-    from ${sales.from}
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sales.alive} and t.id <> ${sale_id}`);

@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -23,10 +23,8 @@ interface Credit {
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(tx: Tx, program: Program, sale: Sale, credit: Credit): Promise<CommissionOutcome> {
   if (credit.partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const [active_rules, context] = await Promise.all([
-    rulesFor(tx, program, credit.partner),
-    contextOf(tx, program, sale, credit),
-  ]);
+  const active_rules = await rulesFor(tx, program, credit.partner);
+  const context = await contextOf(tx, program, sale, credit, active_rules);
   const chosen = chooseRule(active_rules, context)?.rule_id;
   const isTiered = active_rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
   const month = isTiered ? await monthOf(tx, sale) : {};
@@ -46,11 +44,12 @@ async function contextOf(
   program: Program,
   sale: Sale,
   { partner, customer, first_sale_at }: Credit,
+  active_rules: Rule[],
 ): Promise<SaleContext> {
   const [tag_ids, rate_override, payments] = await Promise.all([
     tagsOf(tx, partner.id),
     rateOverride(tx, sale),
-    customer === undefined ? [] : paymentsOf(tx, customer, sale),
+    customer === undefined ? [] : paymentsOf(tx, customer, sale, active_rules),
   ]);
   const { occurred_at, amount_minor, currency, is_first_sale, link_id, product_id } = sale;
   return {
@@ -81,23 +80,30 @@ async function rateOverride(tx: Tx, { link_id }: Sale): Promise<Rate | null> {
   return link?.rate_override ?? null;
 }
 
-/** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */
-const paymentsOf = (
+/**
+ * How many other sales of the customer each rule pays for that pays for so many at most: one whose commission was clawed back whole is none. Counts
+ * no further than that number, by an index.
+ */
+async function paymentsOf(
   tx: Tx,
   { id: customer_id }: Customer,
   { id: sale_id }: Sale,
-): Promise<{ rule_id: string; payments: number }[]> =>
-  tx.all(sql`
-    select paid.rule_id, count(*) as payments
-    from (
-      select t.rule_id, t.sale_id
-      from program.commission t
-      where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${sale_id}
-        and t.deleted_at is null and t.status not in ${uncounted_statuses}
-      group by t.rule_id, t.sale_id
-      having sum(t.amount_minor) > 0
-    ) as paid
-    group by paid.rule_id`);
+  active_rules: Rule[],
+): Promise<{ rule_id: string; payments: number }[]> {
+  const paidBy = ({ id: rule_id, max_payments }: Rule) => sql`
+    select ${rule_id} as rule_id, (
+      select count(*) from (
+        select from program.commission t
+        where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id = ${rule_id} and t.sale_id <> ${sale_id}
+          and t.deleted_at is null and t.status not in ${uncounted_statuses}
+        group by t.sale_id
+        having sum(t.amount_minor) > 0
+        limit ${max_payments}
+      ) as paid
+    ) as payments`;
+  const limited = active_rules.filter(({ max_payments }) => max_payments !== null);
+  return limited.length === 0 ? [] : tx.all(join(limited.map(paidBy), ' union all '));
+}
 
 /** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
 export function exactly<T>(compute: () => T): T {

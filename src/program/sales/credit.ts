@@ -40,8 +40,8 @@ export interface Credit {
 export async function creditSale(tx: Tx, program: Program, claim: Claim): Promise<Credit> {
   const named = await namedCustomer(tx, program, claim);
   const { customer } = named;
-  const history = customer ? await historyOf(tx, customer) : { sales: 0, first_sale_at: null };
-  const first = { is_first_sale: history.sales === 0, first_sale_at: history.first_sale_at };
+  const first_sale_at = customer ? await firstSaleAt(tx, customer.id) : null;
+  const first = { is_first_sale: first_sale_at === null, first_sale_at };
   const attribution = await attributionOf(tx, program, claim, named, first.is_first_sale);
   const own_purchase = await ownPurchase(tx, program, claim, named, attribution);
   if (own_purchase || !attribution)
@@ -125,11 +125,19 @@ async function ownPurchase(
   return own;
 }
 
-const historyOf = (tx: Tx, { id: customer_id }: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>
-  tx.one(sql`
-    select count(*) as sales, min(t.occurred_at) as first_sale_at
+/** When a customer first paid, other than by a sale; null where that is the first. By an index: however many sales there are, one is read. */
+export async function firstSaleAt(
+  tx: Tx,
+  customer_id: string,
+  other_than: string | null = null,
+): Promise<string | null> {
+  const sale = await tx.maybe<{ occurred_at: string }>(sql`
+    select t.occurred_at
     from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null`);
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and t.id is distinct from ${other_than}
+    order by t.occurred_at limit 1`);
+  return sale?.occurred_at ?? null;
+}
 
 /** A coupon binds the customer to its partner; by any other attribution customers stay with theirs. */
 async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tracked_by }: Attribution) {

@@ -1,0 +1,108 @@
+/** What is created under a parent touches as many blocks behind 5,000 others as it does at first. */
+import { raw } from 'sql-template-tag';
+import t from 'tap';
+import { type Json, sql, startRail } from '../harness.ts';
+import { fresh, openShop } from '../shop.ts';
+
+// The rows are written past the requests, so that statements and totals do not know them.
+const rail = await startRail({ worker: false, audit: false });
+const many = 5_000;
+/** Pages of indexes that are one deeper, and what the session did before. */
+const more = 40;
+
+// At the end of each transaction that creates something: what it has touched until then.
+for (const statement of [
+  sql`create table public.touched (nth bigint generated always as identity, blocks bigint)`,
+  sql`
+    create function public.note_touched() returns trigger language plpgsql security definer as $$
+    begin
+      insert into public.touched (blocks) select sum(pg_stat_get_xact_blocks_fetched(c.oid)) from pg_class c
+      where c.relnamespace in ('program'::regnamespace, 'core'::regnamespace, 'webhooks'::regnamespace);
+      perform pg_stat_force_next_flush();
+      return null;
+    end $$`,
+  ...['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link'].map(
+    (table) => sql`
+      create constraint trigger touched after insert on ${raw(`program.${table}`)} deferrable initially deferred
+      for each row execute function public.note_touched()`,
+  ),
+])
+  await rail.query(statement);
+
+const shop = await openShop(rail);
+const { organization_id } = shop.merchant;
+await shop.rule({ max_payments: 3 });
+await shop.rule({ priority: 1 });
+
+/** The fewest blocks that it touches in some requests, of sessions that have planned their statements. */
+async function touched(create: () => Promise<unknown>): Promise<number> {
+  const counts: number[] = [];
+  for (let nth = 0; nth < 6; nth++) {
+    await rail.query(sql`truncate public.touched`);
+    await create();
+    const [row] = await rail.query<{ blocks: number }>(sql`select max(blocks)::integer as blocks from public.touched`);
+    counts.push(row?.blocks as number);
+  }
+  return Math.min(...counts);
+}
+
+/** So many copies of a row, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
+async function copy(table: string, row: Json, differing: Record<string, string>): Promise<void> {
+  const [{ columns } = { columns: '' }] = await rail.query<{ columns: string }>(sql`
+    select string_agg(quote_ident(a.attname), ', ') as columns from pg_attribute a
+    where a.attrelid = ${`program.${table}`}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+      and a.attname not in ('inserted_in', 'changed_in')`);
+  const values = columns
+    .split(', ')
+    .map((column) =>
+      column === 'id' ? `core.new_id(split_part(s.id, '_', 1))` : (differing[column] ?? `s.${column}`),
+    );
+  const into = raw(`program.${table}`);
+  await rail.query(sql`alter table ${into} disable trigger touched`);
+  await rail.query(sql`
+    insert into ${into} (${raw(columns)}) select ${raw(values.join())} from ${into} s, generate_series(1, ${many}) as n
+    where s.organization_id = ${organization_id} and s.id = ${row.id}`);
+  await rail.query(sql`alter table ${into} enable trigger touched`);
+}
+
+const partner = await shop.partner();
+const link = await shop.link(partner);
+const customer = await shop.referred(partner);
+const sale = await shop.sale({ customer_id: customer.id });
+const [commission] = await shop.commissionsOf(sale);
+const visitor_token = fresh('visitor');
+const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7' });
+await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') });
+const [refund] = await shop.list('refunds');
+
+const creates: Record<string, () => Promise<unknown>> = {
+  'a sale of a customer': () => shop.sale({ customer_id: customer.id }),
+  'a sale of another customer of the partner': async () =>
+    shop.sale({ external_customer_id: fresh('cus'), partner_id: partner.id }),
+  'a refund of a sale': () => shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') }),
+  'a click of a visitor': () => shop.click(partner, { visitor_token, ip: '203.0.113.7' }),
+  'a customer of a partner': () => shop.customer({ partner_id: partner.id }),
+  'a partner of a program': () => shop.partner(),
+  'a link of a partner': () => shop.link(partner),
+};
+const at_first: Record<string, number> = {};
+for (const [name, create] of Object.entries(creates)) at_first[name] = await touched(create);
+
+await copy('sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
+await rail.query(sql`analyze program.sale`);
+await copy('commission', commission as Json, {
+  sale_id: `(select x.id from program.sale x where x.organization_id = s.organization_id and x.program_id = s.program_id and x.external_charge_id = 'many ' || n and x.deleted_at is null)`,
+});
+await copy('refund', refund as Json, { external_refund_id: `'many ' || n`, amount_minor: '1' });
+await copy('click', click, {});
+await copy('customer', customer, { email: `'many' || n || '@customer.example.com'` });
+await copy('partner', partner, { email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` });
+await copy('link', link, { value: `'many' || n`, short_slug: `'many' || n` });
+await rail.query(sql`analyze`);
+for (const [name, create] of Object.entries(creates))
+  t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {
+    const now = await touched(create);
+    t.comment(`${name}: ${at_first[name]}, ${now}`);
+    t.ok((at_first[name] as number) > 10, 'something is measured');
+    t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
+  });
