@@ -166,7 +166,7 @@ async function answer(
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
-    ...{ one_state: operation.may_lag, asked },
+    ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
   };
   const { rejection, told } = await askOutside(request, operation, { store, services, asked });
   const outcome = await transaction(store, options, async (tx) => {

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Asked, lend } from '../pool/lending.ts';
+import { databaseTime } from '../values/clock.ts';
 import { batchesOf } from './cursor.ts';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
@@ -62,6 +63,8 @@ export interface TransactionOptions {
   asked?: Asked | undefined;
   /** All statements see one state of the database. Else each sees what was committed when it began. */
   one_state?: boolean | undefined;
+  /** It writes nothing: its first statement goes out with its begin, and nobody waits for its end. Its `now` is the time as this process knows it. */
+  only_reads?: boolean | undefined;
 }
 
 /** @internal */
@@ -190,6 +193,8 @@ export class Tx {
   }
 }
 
+const nothing_stored = { in_flight: false, fingerprint: null, status: null, reply: null };
+
 /** @internal */
 export const one_state = 'isolation level repeatable read';
 
@@ -233,6 +238,7 @@ function triesAfter(error: unknown): number {
 }
 
 async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+  if (options.only_reads) return readOnce(store, options, work);
   const { client, giveBack } = await lend(store.database, options.asked);
   let broken: Error | undefined;
   try {
@@ -257,6 +263,33 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
     throw error;
   } finally {
     await giveBack(broken);
+  }
+}
+
+async function readOnce<T>({ database }: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const { client, giveBack } = await lend(database, options.asked);
+  const begin = options.one_state ? `begin ${one_state}, read only` : 'begin read only';
+  const opened = together([send(client, { text: begin }), run(client, opening(options))]);
+  // Its failure is thrown in place of what failed because of it.
+  opened.catch(() => {});
+  const now = new Date(databaseTime()).toISOString();
+  const tx = new Tx(client, { now, ...options }, { now, ...nothing_stored });
+  try {
+    options.asked?.signal.throwIfAborted();
+    const result = await work(tx);
+    if (tx.closing().length > 0) throw new Error('A transaction that only reads writes nothing at its end.');
+    return result;
+  } catch (error) {
+    await opened;
+    throw error;
+  } finally {
+    const ended = send(client, { text: 'commit' });
+    void ended
+      .then(
+        () => undefined,
+        (failure: Error) => failure,
+      )
+      .then(giveBack);
   }
 }
 

@@ -84,6 +84,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
    * An organization runs few of them at once: see postgres/turns.ts.
    */
   may_lag?: boolean;
+  /** A GET that writes what is due by now, such as the credits of a month. All others run in transactions that cannot write. */
+  writes?: boolean;
   /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */
   test_keys?: boolean;
   /** Refuses a test key that may not call it in another way, by the object that the path names: throws a Problem. */

@@ -57,6 +57,7 @@ export const planOperations: Operation[] = [
     scope: 'plan:read',
     summary: 'Retrieves the plan of the organization, with its limits and credits.',
     reply: Plan,
+    writes: true,
     run: async ({ tx }) => read(tx, await currentAccount(tx)),
   }),
   operation({
