@@ -5,7 +5,7 @@ let names: Map<string, string> | undefined;
 
 /** Learns the names that Postgres knows. */
 export function learnTimeZones(known: string[]): void {
-  names = new Map(known.filter(isKnownHere).map((name) => [name.toLowerCase(), name]));
+  names = new Map(known.map((name) => [name.toLowerCase(), name]));
 }
 
 /** What `timeZone` says of others. */
@@ -24,8 +24,8 @@ export const timeZone = z
 
 /** As it is spelled. Undefined: it is none. */
 export function zoneNamed(name: string): string | undefined {
-  if (names) return names.get(name.toLowerCase());
-  return /\/|^(UTC|GMT)$/.test(name) && isKnownHere(name) ? name : undefined;
+  const known = names ? names.get(name.toLowerCase()) : /\/|^(UTC|GMT)$/.test(name) ? name : undefined;
+  return known !== undefined && isKnownHere(known) ? known : undefined;
 }
 
 /** Whether this process knows a zone. */
