@@ -60,6 +60,45 @@ t.test('takes over the endpoint of a worker that died while it was sending', asy
   left = workers.find((worker) => worker !== dying) as Process;
 });
 
+t.test('hands the jobs back that it had fetched and not begun, and fails none', async (t) => {
+  const merchant = await rail.organization();
+  const { program_id } = await openSlice(merchant);
+  const click = (nth: number) => ({
+    ...{ program_id, value: 'ada', landing_url: 'https://acme.example.com/' },
+    visitor_token: `visitor-${nth}`,
+  });
+  const referrals = async () =>
+    (await rail.query(sql`select id from program.referral where program_id = ${program_id}`)).length;
+
+  // The jobs that are begun wait for this lock until the worker stops: so it has begun some and not all, however fast it is.
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  await client.query('lock table program.referral in exclusive mode');
+  await Promise.all(Array.from({ length: 100 }, (_, nth) => merchant.post('/v1/clicks', click(nth))));
+  const worker = left;
+  const waiting = sql`
+    select from pg_locks l join pg_database d on d.oid = l.database
+    where d.datname = current_database() and l.relation = 'program.referral'::regclass and not l.granted`;
+  await eventually(async () => (await rail.query(waiting)).length > 0, 'the first of many jobs');
+  const exit_code = worker.end('SIGTERM');
+  await eventually(() => worker.logged.some(({ msg }) => /^stopping/.test(msg)), 'the worker to stop');
+  await client.query('rollback');
+  client.release();
+  t.equal(await exit_code, 0);
+  const done = await referrals();
+  t.ok(done > 0 && done < 100, `it stopped in the midst of them, after ${done}`);
+  const jobs = await rail.query(sql`select last_error, locked_at from graphile_worker.jobs`);
+  t.ok(jobs.length > 0);
+  t.ok(jobs.every(({ last_error, locked_at }) => last_error === null && locked_at === null));
+  t.same(
+    worker.logged.filter(({ level }) => level >= 50),
+    [],
+  );
+
+  left = await startProcess('worker', rail.url);
+  await eventually(async () => (await referrals()) === 100, 'all of them');
+});
+
 t.test('stops while a receiver hangs, counts no attempt, and leaves nothing locked', async (t) => {
   const merchant = await rail.organization();
   const receiver = await startHanging(t);
@@ -107,46 +146,6 @@ t.test('restarts by itself when others must take it for dead, and first drops wh
   t.ok(worker.isRunning());
   t.equal(await worker.end('SIGTERM'), 0);
   t.equal(starts(), 2, 'it restarted once');
-});
-
-t.test('hands the jobs back that it had fetched and not begun, and fails none', async (t) => {
-  const merchant = await rail.organization();
-  const { program_id } = await openSlice(merchant);
-  const click = (nth: number) => ({
-    ...{ program_id, value: 'ada', landing_url: 'https://acme.example.com/' },
-    visitor_token: `visitor-${nth}`,
-  });
-  await Promise.all(Array.from({ length: 200 }, (_, nth) => merchant.post('/v1/clicks', click(nth))));
-  const referrals = async () =>
-    (await rail.query(sql`select id from program.referral where program_id = ${program_id}`)).length;
-
-  // The jobs that are begun wait for this lock until the worker stops: so it has begun some and not all, however fast it is.
-  const client = await rail.store.database.connect();
-  await client.query('begin');
-  await client.query('lock table program.referral in exclusive mode');
-  const worker = await startProcess('worker', rail.url);
-  const waiting = sql`
-    select from pg_locks l join pg_database d on d.oid = l.database
-    where d.datname = current_database() and l.relation = 'program.referral'::regclass and not l.granted`;
-  await eventually(async () => (await rail.query(waiting)).length > 0, 'the first of many jobs');
-  const exit_code = worker.end('SIGTERM');
-  await eventually(() => worker.logged.some(({ msg }) => /^stopping/.test(msg)), 'the worker to stop');
-  await client.query('rollback');
-  client.release();
-  t.equal(await exit_code, 0);
-  const done = await referrals();
-  t.ok(done > 0 && done < 200, `it stopped in the midst of them, after ${done}`);
-  const jobs = await rail.query(sql`select last_error, locked_at from graphile_worker.jobs`);
-  t.ok(jobs.length > 0);
-  t.ok(jobs.every(({ last_error, locked_at }) => last_error === null && locked_at === null));
-  t.same(
-    worker.logged.filter(({ level }) => level >= 50),
-    [],
-  );
-
-  const next = await startProcess('worker', rail.url);
-  await eventually(async () => (await referrals()) === 200, 'all of them');
-  await next.end('SIGTERM');
 });
 
 interface Hanging {
