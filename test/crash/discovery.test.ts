@@ -1,6 +1,6 @@
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../harness.ts';
-import { type Process, startGate, startProcess } from '../processes.ts';
+import { type Process, spawnProcess, startGate, startProcess } from '../processes.ts';
 import { brave_key, startBrave } from '../recruitment/discovery/search_servers.ts';
 import { base, blog, ended, scanBehind, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
 
@@ -22,12 +22,15 @@ const settings = {
     RAIL_WEBHOOK_NAME_SERVERS: web.name_servers.join(','),
   },
 };
-const startWorker = () => startProcess('worker', gate.url, settings);
-let worker: Process = await startWorker();
-const replace = async () => {
+let worker: Process = await startProcess('worker', gate.url, settings);
+/** @param isDead called before the next worker starts. That one works before it is ready, so that it may be killed before that. */
+const replace = async (isDead = () => {}) => {
   await worker.end('SIGKILL');
   gate.cut();
-  worker = await startWorker();
+  isDead();
+  const next = spawnProcess('worker', gate.url, settings);
+  worker = next;
+  await next.ready;
 };
 
 /** What must hold once a search and the scan behind it have ended, whatever was killed. */
@@ -96,22 +99,31 @@ const statements = [
   ['after', 'insert into recruitment.visit '],
   ['before', 'update recruitment.visit v set outcome'],
 ] as const;
-for (const [side, text] of statements) {
-  t.test(`a worker that is killed ${side} '${text}': another one goes on`, async (t) => {
-    const stopped = gate.stopAt(side, (statement, answer) => {
-      const counts = side === 'before' || answer !== undefined || true;
-      return counts && statement.text.replaceAll(/\s+/g, ' ').includes(text);
-    });
-    let replaced: Promise<void> | undefined;
-    void stopped.then(() => {
-      replaced = replace();
-    });
+t.test(
+  'workers that are killed one after the other, on either side of what they write: the last one goes on',
+  async (t) => {
+    const killed: string[] = [];
+    let replaced: Promise<void> = Promise.resolve();
+    const arm = ([statement, ...later]: (typeof statements)[number][]): void => {
+      if (!statement) return;
+      const [side, text] = statement;
+      void gate
+        .stopAt(side, (seen) => seen.text.replaceAll(/\s+/g, ' ').includes(text))
+        .then(() => {
+          killed.push(`${side} ${text}`);
+          replaced = Promise.all([replaced, replace(() => arm(later))]).then(() => {});
+        });
+    };
+    arm([...statements]);
     const run = await search(40);
     const done = await run.ended();
     gate.disarm();
     await replaced;
-    t.ok(replaced, 'it came to the kill');
+    t.same(
+      killed,
+      statements.map(([side, text]) => `${side} ${text}`),
+    );
     t.match(done, { state: 'done' });
     await judge(t, run.organization_id, offsetsAsked(), done.found);
-  });
-}
+  },
+);

@@ -4,13 +4,14 @@ import { createOrganization } from '../../src/core/access/organization.ts';
 import { openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type Answer, callerOf, eventually, patient_database, sql } from '../harness.ts';
 import { startProcess } from '../processes.ts';
+import { effort } from '../runner/effort.ts';
 import { startMortalPostgres } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
 
 const clients = 4;
 const sales_each = 15;
 /** In each of these lives of Postgres so many sales are acknowledged before it dies. */
-const lives = [10, 25, 40, 1];
+const lives = [25, 1, 40, 10].slice(0, effort.postgres_kills);
 
 const postgres = await startMortalPostgres();
 const { gate } = postgres;

@@ -23,7 +23,7 @@ t.test('survives kill -9 of the worker between any two statements of the slice',
 });
 
 t.test('survives kill -9 of a worker that was just given jobs', async (t) => {
-  for (let nth = 1; nth <= 3; nth++) {
+  for (let nth = 1; nth <= effort.jobs_kills; nth++) {
     const outcome = await crashAt(line, 'jobs', nth);
     t.same(outcome.faults, [], `killed when it was given jobs for the ${nth}. time`);
     t.ok(outcome.killed);

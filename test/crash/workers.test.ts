@@ -12,6 +12,8 @@ const endpoint_count = 20;
 const event_count = effort.events_of_killed_worker;
 
 const rail = await startRail({ worker: false, durability: 'durable' });
+/** Those that go on when the third one was killed, for the tests after that: a process takes longer to start than to do what is looked at. */
+let left: Process[];
 
 t.test(
   `loses nothing, reorders nothing and overlaps nowhere when a worker is killed amid ${endpoint_count * event_count} deliveries`,
@@ -77,9 +79,8 @@ t.test(
     t.equal(receivers.most_at_once(), 1, 'one request at a time');
     t.same(await rail.audit(), []);
     t.same(await deadlocks(), [{ deadlocks: 0 }]);
-    const others = workers.filter((worker) => worker !== victim);
-    t.same(others.flatMap(complaints), [], 'the others went on undisturbed');
-    t.same(await Promise.all(others.map((worker) => worker.end('SIGTERM'))), [0, 0]);
+    left = workers.filter((worker) => worker !== victim);
+    t.same(left.flatMap(complaints), [], 'the others went on undisturbed');
   },
 );
 
@@ -89,17 +90,16 @@ t.test(
     const merchant = await rail.organization();
     const receivers = await startReceivers(t, 1);
     const { endpoints, sell } = await openShop(merchant, receivers.urls);
-    const workers = await Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]);
-    const selling = sell(300);
+    const selling = sell(200);
     await eventually(() => receivers.count() > 50, 'the first deliveries');
-    const { victim: stalled } = await busiest(workers);
+    const { victim: stalled } = await busiest(left);
     process.kill(stalled.pid, 'SIGSTOP');
     await selling;
     const distinct = () => new Set(receivers.received[0]?.map(({ event_id }) => event_id)).size;
-    await eventually(() => distinct() === 300, 'the deliveries by the other one');
+    await eventually(() => distinct() === 200, 'the deliveries by the other one');
     process.kill(stalled.pid, 'SIGCONT');
     await sell(20);
-    await eventually(() => distinct() === 320, 'those that come later');
+    await eventually(() => distinct() === 220, 'those that come later');
     await settled();
 
     const received = receivers.received[0] as Received[];
@@ -108,10 +108,11 @@ t.test(
     const positions = received.map(({ event_id }) => position.get(event_id) as number);
     const back = positions.filter((at, nth) => at !== (positions[nth - 1] ?? -1) + 1);
     t.ok(back.length <= 1, 'one step back, where the other one took over');
-    t.ok(received.length - 320 <= most_unwritten, `${received.length - 320} came again`);
+    t.ok(received.length - 220 <= most_unwritten, `${received.length - 220} came again`);
     t.equal(receivers.most_at_once(), 1, 'one request at a time');
     t.same(await rail.audit(), []);
-    t.same(await Promise.all(workers.map((worker) => worker.end('SIGTERM'))), [0, 0]);
+    t.equal(await stalled.end('SIGTERM'), 0);
+    left = left.filter((worker) => worker !== stalled);
   },
 );
 
@@ -119,7 +120,7 @@ t.test('goes on when the job queue loses a deadlock', async (t) => {
   const merchant = await rail.organization();
   const receivers = await startReceivers(t, 1);
   const { sell } = await openShop(merchant, receivers.urls);
-  const worker = await startProcess('worker', rail.url);
+  const [worker] = left as [Process];
   await rail.store.database.query(`
     create sequence public.deletions;
     create function public.lose_once() returns trigger language plpgsql as $$

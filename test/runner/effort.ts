@@ -6,16 +6,22 @@
 const efforts = {
   /** Runs of the model of an endpoint's queue, of up to 20 commands each. */
   queue_model_runs: { test: 3, soak: 100 },
-  /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in six. */
-  payout_kills: { test: 6, soak: 16 },
+  /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in five, and a kill amid a call. */
+  payout_kills: { test: 5, soak: 16 },
   /** Kills of a worker amid payouts by file. */
   payout_file_kills: { test: 3, soak: 14 },
+  /** Kills of workers amid a batch of payouts, one after the other. */
+  payout_batch_kills: { test: 2, soak: 4 },
   /** Kills of a worker amid the slice, on both sides of a statement. */
-  worker_kills: { test: 3, soak: 14 },
+  worker_kills: { test: 2, soak: 14 },
+  /** Kills of a worker that was just given jobs. */
+  jobs_kills: { test: 1, soak: 3 },
+  /** Times that Postgres is killed amid sales. */
+  postgres_kills: { test: 2, soak: 4 },
   /** Kills of a worker amid reading answers. */
   reading_kills: { test: 2, soak: 30 },
   /** Events that 20 endpoints receive while a worker is killed. */
-  events_of_killed_worker: { test: 120, soak: 500 },
+  events_of_killed_worker: { test: 80, soak: 500 },
   /** Requests of a race, all at the same time: some more than the connections that they share. */
   racing_requests: { test: 24, soak: 50 },
   hostile_addresses: { test: 10_000, soak: 100_000 },
