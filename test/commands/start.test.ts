@@ -12,8 +12,8 @@ import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
 const dataDir = await makeDataDir(t, 'empty');
 const settings = { RAIL_DATA_DIR: dataDir, PORT: '0' };
-/** Goes on from the first start to the next one: it ends with this file. */
 const file = t;
+/** Goes on from the first start to the next one. */
 let listening: RailProcess;
 
 const readDemo = async () => JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
