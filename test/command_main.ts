@@ -1,10 +1,13 @@
 /** The process in which commands run, one after the other: a message of `command_process.ts` names each. */
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 
 export interface Request {
   args: string[];
   environment: NodeJS.ProcessEnv;
+  /** What its standard input holds. */
+  input: string;
 }
 
 /** Ends what a command has printed, on each stream. */
@@ -24,11 +27,15 @@ if (import.meta.main) {
   process.exit = (code = process.exitCode) => {
     throw new Exit(Number(code ?? 0));
   };
-  process.on('message', async ({ args, environment }: Request) => {
+  process.on('message', async ({ args, environment, input }: Request) => {
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, environment);
     process.argv.splice(2, process.argv.length, ...args);
     process.exitCode = undefined;
+    Object.defineProperty(process, 'stdin', {
+      value: Readable.from(input ? [Buffer.from(input)] : []),
+      configurable: true,
+    });
     const code = await codeOf(import(`${main}?${++count}`));
     // Of this command: too many would be warned of.
     process.stdout.removeAllListeners('error');

@@ -7,8 +7,8 @@ import { type Ended, environmentOf, rail } from './rail_process.ts';
 
 /**
  * Commands that answer and end, run one after the other in a process that stays: each is what `rail` does with its arguments and environment,
- * without the time that a process needs to start. What runs until it is stopped, reads standard input or is killed has a process of its
- * own: test/rail_process.ts.
+ * without the time that a process needs to start. What runs until it is stopped or is killed has a process of its own:
+ * test/rail_process.ts.
  */
 
 const main = join(import.meta.dirname, 'command_main.ts');
@@ -18,12 +18,15 @@ const started = new Set<ChildProcess>();
 const idle: ChildProcess[] = [];
 const waiting: ((child: ChildProcess) => void)[] = [];
 
-/** Runs a command to its end. It knows the settings it is given, and none of the environment's. */
-export async function command(args: string[], environment: NodeJS.ProcessEnv): Promise<Ended> {
-  if (args[0] === 'worker') return rail(t, args, environment); // it starts anew in its process
+/**
+ * Runs a command to its end. It knows the settings it is given, and none of the environment's.
+ * @param input what its standard input holds
+ */
+export async function command(args: string[], environment: NodeJS.ProcessEnv, input = ''): Promise<Ended> {
+  if (args[0] === 'worker') return rail(t, args, environment, input); // it starts anew in its process
   const child = await takeProcess();
   const printed = Promise.all([textOf(child, 'stdout'), textOf(child, 'stderr')]);
-  child.send({ args, environment: environmentOf(environment) } satisfies Request);
+  child.send({ args, environment: environmentOf(environment), input } satisfies Request);
   const [[{ code }], [stdout, stderr]] = await Promise.all([once(child, 'message'), printed]);
   giveBack(child);
   return { code, stdout, stderr };

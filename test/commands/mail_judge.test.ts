@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { command } from '../command_process.ts';
 import { crlf, mail } from '../mail/incoming/mails.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
 const directory = t.testdir();
 const write = async (name: string, raw: string): Promise<string> => {
   const file = join(directory, name);
@@ -27,19 +26,7 @@ const bounce = await write(
 );
 
 /** What the command prints for what it reads. */
-function judge(args: string[], input = ''): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [main, 'mail', 'judge', ...args]);
-  const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk) => {
-    said.stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    said.stderr += chunk;
-  });
-  child.stdin.on('error', () => {}); // it may end without reading
-  child.stdin.end(input);
-  return new Promise((done) => child.on('close', (code) => done({ code, ...said })));
-}
+const judge = (args: string[], input = '') => command(['mail', 'judge', ...args], {}, input);
 const linesOf = (stdout: string): object[] =>
   stdout
     .trim()

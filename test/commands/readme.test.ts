@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { settings } from '../../src/config.ts';
-import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
+import { command } from '../command_process.ts';
+import { makeDataDir, type RailProcess, spawnRail } from '../rail_process.ts';
 import { effort } from '../runner/effort.ts';
 
 const checkout = join(import.meta.dirname, '../..');
@@ -117,8 +118,8 @@ t.test('wait_for and field end at an error, and show it', async (t) => {
 });
 
 t.test('the command line reaches the demo’s mailbox as the service does', async (t) => {
-  const listed = JSON.parse((await rail(t, ['inbox', 'list', '--json'], environment)).stdout);
-  t.match(await rail(t, ['inbox', 'test', listed[0].id], environment), {
+  const listed = JSON.parse((await command(['inbox', 'list', '--json'], environment)).stdout);
+  t.match(await command(['inbox', 'test', listed[0].id], environment), {
     code: 0,
     stdout: /Both logins of fin_\w+ work/,
   });
