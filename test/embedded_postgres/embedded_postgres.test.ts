@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
+import { copyPrepared } from '../postgres.ts';
 
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
@@ -55,9 +56,13 @@ async function openInChild(t: Test, dataDir: string, mode: 'own' | 'use', uid?: 
   };
 }
 
-/** An empty directory, whose Postgres, if it still runs, is stopped after the test. */
-async function makeDataDir(t: Test): Promise<string> {
+/**
+ * A data directory, whose Postgres, if it still runs, is stopped after the test.
+ * @param content `prepared` where the test is not about the first start, which takes long
+ */
+async function makeDataDir(t: Test, content: 'empty' | 'prepared'): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rail-postgres-'));
+  if (content === 'prepared') await copyPrepared(dataDir);
   t.teardown(async () => {
     const pid = await postmasterPid(dataDir);
     if (pid) process.kill(pid, 'SIGQUIT');
@@ -85,7 +90,7 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 t.test(
   'keeps what was committed from one start to the next, durable, deterministic, and closed to others',
   async (t) => {
-    const dataDir = await makeDataDir(t);
+    const dataDir = await makeDataDir(t, 'empty');
     const first = await openEmbeddedPostgres({ dataDir, mode: 'own' });
     t.equal(first.origin, 'started');
     await query(first.url, 'create table kept as select 7 as number');
@@ -116,7 +121,7 @@ t.test(
 );
 
 t.test('listens on the same port at each start, and on another where that is taken, which it says', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const lines: string[] = [];
   const portOf = async (mode: 'own' | 'use') => {
     const { url, stop } = await openEmbeddedPostgres({ dataDir, mode, settings, log: (line) => lines.push(line) });
@@ -144,7 +149,7 @@ t.test('listens on the same port at each start, and on another where that is tak
 });
 
 t.test('refuses a second owner, naming the first and the remedy', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'empty');
   const children = await Promise.all([openInChild(t, dataDir, 'own'), openInChild(t, dataDir, 'own')]);
   const [owner, loser] = children[0].url ? children : [children[1], children[0]];
   t.equal(owner.origin, 'started');
@@ -160,7 +165,7 @@ t.test('refuses a second owner, naming the first and the remedy', async (t) => {
 });
 
 t.test('takes over from an owner that was killed, and is the one that stops it', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const killed = await openInChild(t, dataDir, 'own');
   const pid = await postmasterPid(dataDir);
   await killed.kill();
@@ -174,7 +179,7 @@ t.test('takes over from an owner that was killed, and is the one that stops it',
 });
 
 t.test('starts again after Postgres itself was killed, with what was committed', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const owner = await openInChild(t, dataDir, 'own');
   await query(owner.url, 'create table kept as select 7 as number');
   const busy = query(owner.url, 'select sum(n) from generate_series(1, 2000000) n').catch(() => {});
@@ -190,7 +195,7 @@ t.test('starts again after Postgres itself was killed, with what was committed',
 t.test(
   'starts where the pid of an earlier Postgres now is of another program, and where initdb was killed',
   async (t) => {
-    const dataDir = await makeDataDir(t);
+    const dataDir = await makeDataDir(t, 'empty');
     await mkdir(join(dataDir, 'postgres.new-1/base'), { recursive: true });
     const first = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
     const pidFile = join(dataDir, 'postgres/postmaster.pid');
@@ -210,7 +215,7 @@ t.test(
 );
 
 t.test('serves commands at once, and stops with the last one out', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const commands = await Promise.all([openInChild(t, dataDir, 'use'), openInChild(t, dataDir, 'use')]);
   t.same(commands.map(({ origin }) => origin).sort(), ['found', 'started']);
   const [starter, finder] = commands[0].origin === 'started' ? commands : [commands[1], commands[0]];
@@ -221,7 +226,7 @@ t.test('serves commands at once, and stops with the last one out', async (t) => 
 });
 
 t.test('lets an owner take over from a command that still uses it', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const command = await openInChild(t, dataDir, 'use');
   t.equal(command.origin, 'started');
   const owner = await openEmbeddedPostgres({ dataDir, mode: 'own' });
@@ -233,7 +238,7 @@ t.test('lets an owner take over from a command that still uses it', async (t) =>
 });
 
 t.test('says what Postgres says when it does not start', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'prepared');
   const opened = openEmbeddedPostgres({ dataDir, mode: 'own', settings: { shared_buffers: 'plenty' } });
   await t.rejects(opened, { message: /invalid value for parameter "shared_buffers": "plenty"/ });
   const next = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
@@ -242,7 +247,7 @@ t.test('says what Postgres says when it does not start', async (t) => {
 });
 
 t.test('runs for a user without privileges, and for root as the user its data belongs to', async (t) => {
-  const dataDir = await makeDataDir(t);
+  const dataDir = await makeDataDir(t, 'empty');
   if (isRoot) await chown(dataDir, NOBODY, NOBODY);
   const owner = await openInChild(t, dataDir, 'own', isRoot ? NOBODY : undefined);
   t.equal(owner.origin, 'started');
