@@ -105,6 +105,23 @@ export async function cloneDatabase(server_url: string): Promise<string> {
   return databaseUrl(server_url, await newDatabase(server_url, `template ${template}`));
 }
 
+/** Drops the databases of a test file that has ended, but for one that something is still connected to. */
+export async function dropDatabases(server_url: string, file: string): Promise<void> {
+  await onServer(server_url, async (client) => {
+    const names = `^${databasePrefix(file)}[0-9a-f]{16}$`;
+    const { rows } = await client.query<{ name: string }>(
+      'select datname as name from pg_database where datname ~ $1',
+      [names],
+    );
+    for (const { name } of rows)
+      await client.query(`drop database ${name}`).catch((error) => {
+        if (error.code !== in_use) throw error;
+      });
+  });
+}
+
+const in_use = '55006';
+
 /** A fresh database with nothing in it: its name. */
 export const emptyDatabase = (server_url: string): Promise<string> => newDatabase(server_url, '');
 

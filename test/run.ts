@@ -4,7 +4,7 @@ import { existsSync, globSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { prepareDataDir, startPostgresIn } from './postgres.ts';
+import { dropDatabases, prepareDataDir, startPostgresIn } from './postgres.ts';
 import type { FileResult } from './runner/outcome.ts';
 import { killTestFiles } from './runner/process_group.ts';
 import { profiling, startProfile } from './runner/profile.ts';
@@ -150,11 +150,14 @@ async function runAll(environment: NodeJS.ProcessEnv): Promise<FileResult[]> {
     print(result);
   };
   const waiting = files.values();
+  const { RAIL_TEST_POSTGRES: fast, RAIL_TEST_DURABLE_POSTGRES: durable } = environment;
+  const servers = [fast, durable].filter((server) => server !== undefined);
   const runNext = async () => {
     const shared = shareProcess(environment);
     for (const file of waiting) {
       const runsAlone = files.length === 1 || alone.some((start) => file.startsWith(start));
       add(await (runsAlone ? runTestFile(file, environment, { isOnly: files.length === 1 }) : shared.run(file)));
+      for (const server of servers) await dropDatabases(server, file);
     }
     const failure = await shared.end();
     if (failure) add(failure);
