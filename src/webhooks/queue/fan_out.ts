@@ -11,11 +11,13 @@ export const watch_name = 'webhooks/fan_out';
 
 const batch = 1_000;
 /** Two runs that found events so shortly after each other begin the watch; so long without any ends it. */
-const busy_ms = 50;
-const idle_ms = 300;
+const busy_ms = 20;
+const idle_ms = 100;
+/** While it finds events; each time a little later while it finds none. */
 const look_every_ms = 4;
+const most_pause_ms = 20;
 /** Of the watch; renewed after half of it. */
-const span_ms = 400;
+const span_ms = 200;
 
 export interface FanOutOptions {
   database: Database;
@@ -56,7 +58,7 @@ export class FanOut {
 
   async #watch(): Promise<void> {
     try {
-      for (let until = 0; !this.#options.stopping.aborted; await sleep(look_every_ms)) {
+      for (let until = 0; !this.#options.stopping.aborted; await sleep(this.#pauseMs())) {
         const now = performance.now();
         const idle = now - this.#found_at > idle_ms;
         let is_refused = false;
@@ -73,6 +75,10 @@ export class FanOut {
     } finally {
       this.#watching = undefined;
     }
+  }
+
+  #pauseMs(): number {
+    return Math.min(Math.max((performance.now() - this.#found_at) / 4, look_every_ms), most_pause_ms);
   }
 
   async #keepWatch(): Promise<boolean> {
