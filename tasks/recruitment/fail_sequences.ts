@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { batchTask, most_at_once } from '../../src/core/jobs/task.ts';
 import { failSequencesOf } from '../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 
-/** Fails the sequences of an inbox that was deleted that the request has left. */
+/** Moves and fails the sequences of an inbox that was deleted that the request has left. */
 export default batchTask({
   payload: z.object({ organization_id: z.string(), request_id: z.string().nullable(), id: z.string() }),
   most: most_at_once,
-  run: ({ tx, payload: { id } }) => failSequencesOf(tx, id, most_at_once),
+  run: ({ tx, payload: { id } }) => failSequencesOf(tx, id),
 });

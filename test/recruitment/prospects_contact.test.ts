@@ -331,7 +331,7 @@ t.test(
 );
 
 /** Many prospects at one domain, each with an address and a sequence that waits. */
-async function addMany({ caller, brand_id }: Opened, many: number): Promise<void> {
+async function addMany({ caller, brand_id }: Opened, many: number): Promise<Json> {
   const sample = await add({ caller, brand_id } as Opened, { email: 'ada@many.com' });
   const campaign = await caller.post(`${v1}/campaigns`, { brand_id, name: 'Blogs' });
   await rail.query(sql`
@@ -350,7 +350,21 @@ async function addMany({ caller, brand_id }: Opened, many: number): Promise<void
     insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id)
     select p.organization_id, replace(p.id, 'fdi', 'fsq'), ${campaign.id}, p.brand_id, p.id
     from recruitment.prospect p where p.brand_id = ${brand_id}`);
+  return campaign;
 }
+
+t.test('a campaign of many sequences stops at once, and a job ends those that the request leaves', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const { id } = await addMany(opened, 700);
+  t.match(await caller.post(`${v1}/campaigns/${id}/stop`), { state: 'stopped' });
+  const ended = () =>
+    rail.query(sql`
+      select count(*)::integer as count from recruitment.sequence
+      where campaign_id = ${id} and state = 'stopped' group by ended_at order by ended_at`);
+  await eventually(async () => (await ended()).length === 2, 'the job to end', 60_000);
+  t.same(await ended(), [{ count: 500 }, { count: 200 }]);
+});
 
 t.test(
   'a domain of many prospects is barred at once, and a job marks and lifts those that a request leaves',

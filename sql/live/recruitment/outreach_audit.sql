@@ -104,6 +104,10 @@ as $$
   where c.state in ('stopped', 'finished') and exists (
     select from recruitment.sequence s
     where s.organization_id = c.organization_id and s.campaign_id = c.id and s.open
+  ) and not exists (
+    -- Its job ends what the request has left.
+    select from graphile_worker.jobs j
+    where j.key = 'stop_sequences:' || c.id and (j.attempts < j.max_attempts or j.locked_at is not null)
   )
 $$;
 comment on function recruitment.outreach_audit() is 'The invariants of outreach; a clean database gives no row.';

@@ -13,13 +13,18 @@ export type End = 'completed' | 'replied' | 'bounced' | 'unsubscribed' | 'stoppe
 export const stopSequences = (tx: Tx, prospect_ids: string[], end: End = 'stopped'): Promise<string[]> =>
   prospect_ids.length === 0 ? Promise.resolve([]) : endSequences(tx, sql`t.prospect_id = any(${prospect_ids})`, end);
 
-/** Ends the open sequences that a condition on `t` names, in the order of their ids, each by `end` of `t`. @returns their ids */
-export async function endSequences(tx: Tx, where: Sql, end: End | Sql): Promise<string[]> {
+/**
+ * Ends the open sequences that a condition on `t` names, in the order of their ids, each by `end` of `t`.
+ * @param most null: all
+ * @returns their ids
+ */
+export async function endSequences(tx: Tx, where: Sql, end: End | Sql, most: number | null = null): Promise<string[]> {
   const ended = await tx.all<{ id: string }>(sql`
     with open as materialized (
       select t.id from recruitment.sequence t
       where ${tenant(tx)} and t.open and ${where}
       order by t.id
+      limit ${most}::integer
       for no key update
     ), ended as (
       update recruitment.sequence t

@@ -57,42 +57,55 @@ export async function reconnectInbox(tx: Tx, { id }: { id: string }): Promise<In
 }
 
 /**
- * Deletes an inbox with its login: "sequences not begun move to another, begun ones fail (inbox_removed)". Of many that have begun a job
- * fails those that are left: nothing is sent from the inbox meanwhile.
+ * Deletes an inbox with its login: "sequences not begun move to another, begun ones fail (inbox_removed)". Of many a job
+ * moves and fails those that are left: nothing is sent from the inbox meanwhile.
  */
 export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void> {
   const open = await lockCampaignsOf(tx, id);
-  await lockSequencesOf(tx, id);
+  const leaving = await lockSequencesOf(tx, id);
   await disconnectInbox(tx, { id }, 'removed');
-  await tx.all(sql`
-    update recruitment.sequence t set inbox_id = null, due_at = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.inbox_id = ${id} and t.open and not ${has_begun}`);
   await tx.all(sql`
     update recruitment.campaign t set inbox_ids = array_remove(t.inbox_ids, ${id}), updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${open.map((one) => one.id)})`);
   await inboxes.update(tx, id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
   await cancelPlanned(tx, id);
-  for (const one of open) if (one.state === 'sending') requestSchedule(tx, one.id);
-  if ((await failSequencesOf(tx, id, most_at_once)) < most_at_once) return;
+  await takeFromInbox(tx, leaving);
+  if (leaving.length < most_at_once) return;
   const { organization_id, request_id } = tx;
   tx.enqueue('recruitment/fail_sequences', { organization_id, request_id, id }, { job_key: `fail_sequences:${id}` });
 }
 
-/** Fails the sequences of an inbox that is deleted, at most so many, and finishes campaigns that are over by that. @returns how many */
-export async function failSequencesOf(tx: Tx, inbox_id: string, most: number): Promise<number> {
-  const begun = await tx.all<{ id: string; campaign_id: string }>(sql`
-    select t.id, t.campaign_id from recruitment.sequence t
-    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.open
-    order by t.id
-    limit ${most}
-    for no key update of t`);
+/** Moves and fails sequences of an inbox that is deleted, at most so many as a transaction does. @returns how many */
+export async function failSequencesOf(tx: Tx, inbox_id: string): Promise<number> {
+  const leaving = await lockSequencesOf(tx, inbox_id);
+  await takeFromInbox(tx, leaving);
+  return leaving.length;
+}
+
+interface Leaving {
+  id: string;
+  campaign_id: string;
+  has_begun: boolean;
+}
+
+/** Those that have begun fail, which finishes campaigns that are over by that; the others are scheduled anew. */
+async function takeFromInbox(tx: Tx, leaving: Leaving[]): Promise<void> {
+  const begun = leaving.filter((one) => one.has_begun);
+  const others = leaving.filter((one) => !one.has_begun);
+  await tx.all(sql`
+    update recruitment.sequence t set inbox_id = null, due_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${others.map(({ id }) => id)})`);
   await failSequences(
     tx,
     begun.map(({ id }) => ({ id, reason: 'inbox_removed' })),
   );
-  await finishCampaigns(tx, [...new Set(begun.map(({ campaign_id }) => campaign_id))].sort());
-  return begun.length;
+  for (const campaign_id of campaignsOf(others)) requestSchedule(tx, campaign_id);
+  await finishCampaigns(tx, campaignsOf(begun));
 }
+
+const campaignsOf = (sequences: Leaving[]): string[] => [
+  ...new Set(sequences.map(({ campaign_id }) => campaign_id).sort()),
+];
 
 /** Emails outside of sequences that wait for an inbox that is gone: nobody would send them. */
 const cancelPlanned = (tx: Tx, inbox_id: string): Promise<object[]> =>
@@ -129,12 +142,10 @@ async function countSequences(tx: Tx, inbox_id: string): Promise<number> {
   return count;
 }
 
-const lockSequencesOf = (tx: Tx, inbox_id: string): Promise<object> =>
-  tx.one(sql`
-    with locked as materialized (
-      select t.id from recruitment.sequence t
-      where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.open
-      order by t.id
-      for no key update of t
-    )
-    select count(*)::integer as count from locked`);
+const lockSequencesOf = (tx: Tx, inbox_id: string): Promise<Leaving[]> =>
+  tx.all<Leaving>(sql`
+    select t.id, t.campaign_id, ${has_begun} as has_begun from recruitment.sequence t
+    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.open
+    order by t.id
+    limit ${most_at_once}
+    for no key update of t`);
