@@ -113,7 +113,7 @@ async function atCall(line: PayoutLine, { side, nth }: Kill, trouble: (Fault | u
   const armed = armedWith(line, () => `${side} call ${nth}`);
   let is_over = false;
   const watching = (async () => {
-    while (!is_over && (await line.provider.count()) < before + nth) await sleep(5);
+    while (!is_over && (await line.provider.count()) < before + nth) await sleep(50);
     if (!is_over) await armed.kill();
   })();
   watching.catch(() => {}); // it fails where it is waited for

@@ -14,8 +14,6 @@ const efforts = {
   payout_batch_kills: { test: 2, soak: 4 },
   /** Kills of a worker amid the slice, on both sides of a statement. */
   worker_kills: { test: 2, soak: 14 },
-  /** Kills of a worker that was just given jobs. */
-  jobs_kills: { test: 1, soak: 3 },
   /** Times that Postgres is killed amid sales. */
   postgres_kills: { test: 2, soak: 4 },
   /** Kills of a worker amid reading answers. */
