@@ -436,8 +436,8 @@ async function fillTenants(client: pg.Client): Promise<Tenant[]> {
     const { organization_id, post } = await rail.organization();
     for (let nth = 0; nth < 6; nth++) {
       const { id: program_id } = await post('/v1/programs', acme);
-      const tails = await fill(client, { organization_id, program_id }, 150);
-      tenants.push({ organization_id, program_id, tail: tails[75] as string, newest: tails[149] as string });
+      const tails = await fill(client, { organization_id, program_id }, 60);
+      tenants.push({ organization_id, program_id, tail: tails[30] as string, newest: tails[59] as string });
     }
   }
   await client.query('select program.fold_tallies(1000000)');
