@@ -200,7 +200,7 @@ function mentionOf({ id: customer_id, program_id }: Customer, traces: Traces): M
 }
 
 /** An event that names a customer is about that one; one that names none is about whose referral or flag it names. */
-async function eventsAbout(tx: Tx, { program_id, ids, since_ms }: Mentioned, part?: LogPart): Promise<StoredEvent[]> {
+async function eventsAbout(tx: Tx, { program_id, ids, since_ms }: Mentioned, part: LogPart): Promise<StoredEvent[]> {
   const mention = { subject_id: program_id, types: types_about_customers, ids, since_ms };
   const events = await eventsMentioning(tx, log, mention, part);
   return events.filter(({ body }) => {
@@ -221,6 +221,18 @@ export async function eraseFromEvents(tx: Tx, { after, ...about }: Mentioned & {
   tx.enqueue('program/erase_customer', payload, { job_key: `erase_customer:${customer_id}` });
 }
 
+/** Part by part: no statement reads more of the log than another of its parts. */
+async function allEventsAbout(tx: Tx, about: Mentioned): Promise<StoredEvent[]> {
+  const { program_id: subject_id, since_ms } = about;
+  const events: StoredEvent[] = [];
+  let part: LogPart = { after: '0', until: '0', is_last: false };
+  while (!part.is_last) {
+    part = await nextPart(tx, log, { subject_id, since_ms }, part.until);
+    events.push(...(await eventsAbout(tx, about, part)));
+  }
+  return events;
+}
+
 async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof CustomerExport>> {
   const traces = await tracesOf(tx, customer, await visitorTokenOf(tx, customer.referral_id));
   const of_customer = sql`t.customer_id = ${customer.id}`;
@@ -232,7 +244,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
   type Export = z.infer<typeof CustomerExport>;
   type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds'> =
     Export[List][number];
-  const events = await eventsAbout(tx, mentionOf(customer, traces));
+  const events = await allEventsAbout(tx, mentionOf(customer, traces));
   return {
     object: 'customer_export',
     exported_at: tx.now,

@@ -4,7 +4,7 @@ import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { timeOfId } from '../core/values/id.ts';
-import { erasePersonalData, eventsMentioning } from '../webhooks/events/personal_data.ts';
+import { erasePersonalData, eventsMentioning, nextPart } from '../webhooks/events/personal_data.ts';
 import { type Actor, nobody } from './brands/acting.ts';
 import { barAddressesOf } from './contact/bar_addresses.ts';
 import type { Reason } from './contact/suppression.ts';
@@ -43,7 +43,7 @@ export async function eraseProspects(
   await erasePages(tx, ids);
   await forgetInSearches(tx, rows);
   await eraseMails(tx, ids);
-  await eraseFromEvents(tx, ids);
+  await eraseFromEvents(tx, { ids, after: '0' });
   await tx.all(sql`
     with erased as (
       delete from recruitment.prospect t where ${tenant(tx)} and t.id = any(${ids})
@@ -96,10 +96,15 @@ const erasePages = (tx: Tx, ids: string[]): Promise<object[]> =>
     using recruitment.prospect p
     where ${tenant(tx)} and p.organization_id = t.organization_id and p.id = any(${ids}) and t.channel = p.channel and t.key = p.key`);
 
-/** Events name prospects by ids; the type below holds the key besides. */
-async function eraseFromEvents(tx: Tx, ids: string[]): Promise<void> {
+/** Events name prospects by ids; the type below holds the key besides. Erases from a part of the log, and has a job do the same behind it. */
+export async function eraseFromEvents(tx: Tx, { ids, after }: { ids: string[]; after: string }): Promise<void> {
   const log = { catalogue, ...prefixes };
-  const mention = { subject_id: tx.organization_id, types: ['affiliate.saved'], ids };
-  const events = await eventsMentioning(tx, log, { ...mention, since_ms: Math.min(...ids.map(timeOfId)) });
-  await erasePersonalData(tx, log, tx.organization_id, events);
+  const { organization_id, request_id } = tx;
+  const about = { subject_id: organization_id, since_ms: Math.min(...ids.map(timeOfId)) };
+  const part = await nextPart(tx, log, about, after);
+  const events = await eventsMentioning(tx, log, { ...about, types: ['affiliate.saved'], ids }, part);
+  await erasePersonalData(tx, log, organization_id, events);
+  if (part.is_last) return;
+  const payload = { organization_id, request_id, ids, after: part.until };
+  tx.enqueue('recruitment/erase_prospects', payload, { job_key: `erase_prospects:${ids[0]}` });
 }

@@ -4,8 +4,10 @@ import { reEncrypt } from '../../src/core/encryption/re_encrypt.ts';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
 import { encrypted } from '../../src/products.ts';
+import { nobody } from '../../src/recruitment/brands/acting.ts';
 import { addAddresses, type FoundAddress } from '../../src/recruitment/contact/add_address.ts';
 import { normaliseAddress } from '../../src/recruitment/contact/address.ts';
+import { suppress } from '../../src/recruitment/contact/mark.ts';
 import { isSuppressed } from '../../src/recruitment/contact/suppression.ts';
 import { createProspects } from '../../src/recruitment/prospects/create.ts';
 import { addEvidence } from '../../src/recruitment/prospects/evidence.ts';
@@ -381,11 +383,11 @@ t.test(
     };
     const all = async (kind: string) => (await parts(kind)).reduce((sum, count) => sum + count, 0) === many;
     const entry = await bar(opened, { kind: 'domain', domain: 'many.com' });
+    await eventually(() => all('do_not_contact_added'), 'the marks', 60_000);
     t.match(
       await rail.query(sql`select from recruitment.sequence where organization_id = ${organization_id} and open`),
       [],
     );
-    await eventually(() => all('do_not_contact_added'), 'the marks', 60_000);
     t.same(await parts('do_not_contact_added'), [500, 200]);
     t.match(await opened.caller.post(`${v1}/do_not_contact/${entry.id}/lift`, {}), {
       lifted_at: /^20/,
@@ -427,6 +429,30 @@ t.test(
     );
   },
 );
+
+t.test('an unsubscribe of an address of many prospects holds for those that a job comes to as well', async (t) => {
+  const opened = await openBrand();
+  const { organization_id } = opened.caller;
+  await addMany(opened, 700);
+  await rail.query(sql`
+    update recruitment.email_address t set address_hmac = sha256(t.organization_id::bytea) where t.organization_id = ${organization_id}`);
+  const [held] = await rail.query(sql`
+    select address_hmac as hmac from recruitment.email_address where organization_id = ${organization_id} limit 1`);
+  await within(opened, (tx) =>
+    suppress(tx, vault, { kind: 'address', hmac: held?.hmac, email: null }, 'unsubscribed', nobody),
+  );
+  const parts = () =>
+    rail.query(sql`
+      select count(*)::integer as count from recruitment.prospect
+      where organization_id = ${organization_id} and unsubscribed_at is not null group by unsubscribed_at order by unsubscribed_at`);
+  await eventually(async () => (await parts()).length === 2, 'the job to end', 60_000);
+  t.same(await parts(), [{ count: 500 }, { count: 200 }]);
+  t.same(
+    await rail.query(sql`
+      select state, count(*)::integer as count from recruitment.sequence where organization_id = ${organization_id} group by state`),
+    [{ state: 'unsubscribed', count: 700 }],
+  );
+});
 
 t.test(
   'a brand of many marked prospects is gone at once, and a job bars the addresses that the request leaves',
@@ -510,6 +536,14 @@ t.test('exports what is known of a person, and erases it but for hashes', async 
   await caller.post(`${v1}/prospects/${prospect.id}/notes`, { text: 'Secretive.' });
   await bar(opened, { kind: 'address', email: 'grace@secretblog.com' });
   await told(opened, 1, /saved$/);
+  const copies = (type: string, digit: number, count: number) =>
+    rail.query(sql`
+      insert into webhooks.event (organization_id, id, position, program_id, type, livemode, body, request_id, created_at)
+      select e.organization_id, 'fev_' || core.id_time_part(now()) || 'e00g' || ${digit} || lpad(n::text, 11, '0'),
+        nextval('webhooks.event_position'), e.program_id, case when ${count} > 1 then 'scan.finished' else e.type end, e.livemode, e.body, e.request_id, now()
+      from (
+        select e.* from webhooks.event e where e.organization_id = ${caller.organization_id} and e.type = ${type} limit 1
+      ) as e, generate_series(1, ${count}) as n`);
   t.match(await caller.get(`${v1}/prospects/${prospect.id}/export`), {
     object: 'prospect_export',
     prospect: { id: prospect.id, key },
@@ -528,6 +562,8 @@ t.test('exports what is known of a person, and erases it but for hashes', async 
     });
   }
   const cursor = `${v1}/prospects?brand_id=${brand_id}&ending_before=${prospect.id}`;
+  await copies('affiliate.added', 0, 10_000);
+  await copies('affiliate.saved', 1, 1);
   t.match(await caller.request('DELETE', `${v1}/prospects/${prospect.id}`), {
     status: 200,
     body: { object: 'prospect', deleted: true },
@@ -535,6 +571,8 @@ t.test('exports what is known of a person, and erases it but for hashes', async 
   await caller.delete(`${v1}/prospects/${other.id}`);
   t.equal((await caller.request('GET', `${v1}/prospects/${prospect.id}`)).status, 404);
   t.equal((await caller.request('GET', cursor)).status, 200, 'its id stays a cursor');
+  const jobs = () => rail.query(sql`select from graphile_worker.jobs where key = ${`erase_prospects:${prospect.id}`}`);
+  await eventually(async () => (await jobs()).length === 0, 'the events to be erased', 60_000);
   const tables = ['prospect', 'email_address', 'note', 'activity', 'list_prospect', 'suppression', 'tombstone'];
   const left = await rail.query<{ text: string }>(sql`
     select query_to_xml(format('select * from recruitment.%I where organization_id = %L', given.name, ${caller.organization_id}::text), false, true, '')::text

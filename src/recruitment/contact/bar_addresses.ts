@@ -1,12 +1,13 @@
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
+import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { refreshBars } from './refresh_bars.ts';
-import { type Reason, weakest_first } from './suppression.ts';
+import { refreshBars, refreshOthers } from './refresh_bars.ts';
+import { type Reason, type Suppression, suppressions, weakest_first } from './suppression.ts';
 
 interface Barred {
   id: string;
@@ -42,17 +43,19 @@ export async function barAddressesOf(
     select ${tx.organization_id}, given.id, 'address', decode(given.hmac, 'hex'), given.reason, ${by.user_id}, ${tx.now}::timestamptz
     from ${given}
     on conflict do nothing`);
-  const others = await tx.all<{ id: string }>(sql`
-    select distinct a.prospect_id as id
+  const entries = await tx.all<Suppression & { holders: string[] }>(sql`
+    select ${suppressions.columns}, array(
+      select a.prospect_id from recruitment.email_address a
+      where a.organization_id = t.organization_id and a.address_hmac = t.hmac and not a.prospect_id = any(${prospect_ids})
+      order by a.prospect_id
+      limit ${most_at_once}
+    ) as holders
     from ${given}
-    join recruitment.email_address a on a.organization_id = ${tx.organization_id} and a.address_hmac = decode(given.hmac, 'hex')
-    where not a.prospect_id = any(${prospect_ids})`);
-  await refreshBars(
-    tx,
-    await keyedHash(tx, vault),
-    others.map(({ id }) => id),
-    by,
-  );
+    join ${suppressions.from} on ${tenant(tx)} and t.lifted_at is null and t.hmac = decode(given.hmac, 'hex')`);
+  const others = [...new Set(entries.flatMap(({ holders }) => holders))];
+  await refreshBars(tx, await keyedHash(tx, vault), others, by);
+  for (const { holders, ...entry } of entries)
+    refreshOthers(tx, { ...entry, after: holders.at(-1), count: holders.length, noted: null, by });
 }
 
 async function addressesToBar(tx: Tx, prospect_ids: string[], bars: Reason | null): Promise<Barred[]> {

@@ -6,8 +6,8 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Actor } from '../brands/acting.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { prospectsHitBy, refreshBars } from './refresh_bars.ts';
-import { type Suppression, suppressions } from './suppression.ts';
+import { prospectsHit, refreshBars, refreshOthers, storedBar } from './refresh_bars.ts';
+import { openedEntry, type Suppression, suppressions } from './suppression.ts';
 
 /**
  * Lifts what the text of a message barred, or gives it back the reason that it has besides. What a link, a mailto, a report or a person barred as well
@@ -32,8 +32,10 @@ export async function takeBackJudged(
     const entry = await suppressions.get(tx, id, { lock: true });
     const lifted = { lifted_at: tx.now, lift_reason: 'mistake', lifted_by_user_id: by.user_id };
     const restored = { reason: reason_before, judged_by: null, reason_before: null };
-    await suppressions.update(tx, id, reason_before === null ? lifted : restored);
-    for (const prospect_id of await prospectsHitBy(tx, vault, entry)) ids.add(prospect_id);
+    const changed = (await suppressions.update(tx, id, reason_before === null ? lifted : restored)) as Suppression;
+    const part = await prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
+    for (const prospect_id of part) ids.add(prospect_id);
+    refreshOthers(tx, { ...changed, after: part.at(-1), count: part.length, noted: 'taken_back', by });
   }
   if (entries.length === 0) return;
   await subscribeAgain(tx, [...ids]);
@@ -56,7 +58,7 @@ const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
     where ${tenant(tx)} and t.judged_by = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
 /** Whoever no entry unsubscribes any more, on an address that they hold or were written to. */
-const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
+export const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
   tx.all(sql`
     update recruitment.prospect t set unsubscribed_at = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${prospect_ids}) and t.unsubscribed_at is not null and not exists (

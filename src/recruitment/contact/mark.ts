@@ -1,6 +1,7 @@
 /** Marks who must not be written to, in three layers, and lifts the marks. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
+import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
@@ -10,17 +11,18 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import type { Prospect } from '../prospects/prospect.ts';
-import { type End, endSequences } from '../sequences/stop.ts';
+import { type End, endSequences, stopSequences } from '../sequences/stop.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
+import { subscribeAgain } from './judged.ts';
 import {
   type Bar,
-  hitBy,
   type LiftReason,
+  prospectsHit,
+  type Refreshing,
   refreshBars,
   refreshMarks,
   refreshOthers,
-  somePartOf,
   storedBar,
   strongestEntries,
 } from './refresh_bars.ts';
@@ -64,19 +66,40 @@ export async function suppress(
   if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
   const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, judged_by) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
-  const bar = barOf(hash, target);
-  const part = await somePartOf(tx, bar);
-  const ids = [...new Set([...part, ...others])];
-  await refreshMarks(tx, hash, ids, by);
-  const noted = await noteReason(tx, ids, entry.id, reason, by);
-  await refreshEmailStatus(tx, ids);
-  await endSequences(
-    tx,
-    reason === 'hard_bounce' ? writesTo(hash, target) : hits(tx, hash, target, ids),
-    endOf(reason),
-  );
-  refreshOthers(tx, { ...holds, after: part.at(-1), count: part.length, by });
+  const part = await prospectsHit(tx, barOf(hash, target));
+  const noted = await bar(tx, hash, [...new Set([...part, ...others])], { id: entry.id, reason, by });
+  await endSequences(tx, writesTo(hash, target), endOf(reason), most_at_once);
+  refreshOthers(tx, { ...holds, after: part.at(-1), count: part.length, noted: reason, by });
   return { entry: holds, changed: existing === undefined || is_stronger || noted || besides.length > 0 };
+}
+
+/** Marks some of the prospects that an entry hits, and ends their sequences, silently. @returns whether something changed besides marks */
+async function bar(
+  tx: Tx,
+  hash: KeyedHash,
+  ids: string[],
+  { id, reason, by }: { id: string; reason: Reason; by: Actor },
+): Promise<boolean> {
+  await refreshMarks(tx, hash, ids, by);
+  const noted = await noteReason(tx, ids, id, reason, by);
+  await refreshEmailStatus(tx, ids);
+  if (reason !== 'hard_bounce') await stopSequences(tx, ids, endOf(reason));
+  return noted;
+}
+
+/** The next part of the prospects that an entry hits. */
+export async function refreshNext(tx: Tx, vault: Vault, given: Refreshing & { after: string }): Promise<void> {
+  await lockSuppressions(tx);
+  const { id, noted, by, after } = given;
+  const entry = openedEntry(vault, await suppressions.get(tx, id));
+  if (entry.reason !== given.reason || entry.lifted_at !== given.lifted_at) return;
+  const part = await prospectsHit(tx, await storedBar(tx, entry), after);
+  const hash = await keyedHash(tx, vault);
+  if (noted === 'taken_back') await subscribeAgain(tx, part);
+  if (noted === null || noted === 'taken_back')
+    await refreshBars(tx, hash, part, by, given.lift_reason ?? (noted ? 'mistake' : undefined));
+  else await bar(tx, hash, part, { id, reason: noted, by });
+  refreshOthers(tx, { ...given, after: part.at(-1), count: part.length });
 }
 
 interface Because {
@@ -108,19 +131,13 @@ const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, judged_by: str
       )
     returning t.id`);
 
-/** The sequences that write to what is barred. */
+/** The sequences that write to what is barred, whoever holds it now. Those that are left are not sent: they fail when their turn comes. */
 function writesTo(hash: KeyedHash, target: Target): Sql {
   if (target.kind === 'prospect') return sql`t.prospect_id = ${target.prospect_id}`;
   return target.kind === 'address'
     ? sql`t.address_hmac = ${hmacOf(hash, target)}`
     : sql`t.domain_hmac = ${hmacOf(hash, target)}`;
 }
-
-/** Of a domain all at once, silently: no email begins to be sent to those whom a job marks later. */
-const hits = (tx: Tx, hash: KeyedHash, target: Target, prospect_ids: string[]): Sql =>
-  target.kind === 'domain'
-    ? sql`(${writesTo(hash, target)} or t.prospect_id = any(array(${hitBy(tx, barOf(hash, target))})))`
-    : sql`(${writesTo(hash, target)} or t.prospect_id = any(${prospect_ids}))`;
 
 function endOf(reason: Reason): End {
   if (reason === 'hard_bounce') return 'bounced';
@@ -176,7 +193,7 @@ export async function noteReason(
   by: Actor,
 ): Promise<boolean> {
   if (reason === 'unsubscribed') return noteUnsubscribed(tx, prospect_ids, by);
-  return reason === 'hard_bounce' && noteBounced(tx, entry_id);
+  return reason === 'hard_bounce' && noteBounced(tx, prospect_ids, entry_id);
 }
 
 /** "Every prospect that holds it gets unsubscribed_at." */
@@ -194,12 +211,13 @@ async function noteUnsubscribed(tx: Tx, prospect_ids: string[], by: Actor): Prom
   return changed.length > 0;
 }
 
-async function noteBounced(tx: Tx, entry_id: string): Promise<boolean> {
+async function noteBounced(tx: Tx, prospect_ids: string[], entry_id: string): Promise<boolean> {
   const changed = await tx.all(sql`
     update recruitment.email_address a set bounced_at = ${tx.now}::timestamptz
     from recruitment.suppression t
     where ${tenant(tx)} and t.id = ${entry_id}
-      and a.organization_id = t.organization_id and a.address_hmac = t.hmac and a.bounced_at is null
+      and a.organization_id = t.organization_id and a.address_hmac = t.hmac
+      and a.prospect_id = any(${prospect_ids}) and a.bounced_at is null
     returning a.id`);
   return changed.length > 0;
 }
@@ -222,9 +240,9 @@ export async function lift(
   const lifted = await suppressions.update(tx, entry_id, {
     ...{ lifted_at: tx.now, lift_reason: reason, lifted_by_user_id: by.user_id },
   });
-  const part = await somePartOf(tx, await storedBar(tx, entry));
+  const part = await prospectsHit(tx, await storedBar(tx, entry));
   await refreshBars(tx, await keyedHash(tx, vault), part, by, reason);
-  refreshOthers(tx, { ...(lifted as Suppression), after: part.at(-1), count: part.length, by });
+  refreshOthers(tx, { ...(lifted as Suppression), after: part.at(-1), count: part.length, noted: null, by });
   return { ...(lifted as Suppression), value: entry.value };
 }
 

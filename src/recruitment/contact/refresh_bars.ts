@@ -1,6 +1,5 @@
 /** The marks of prospects follow from the entries that bar them: who is hit by an entry, and which mark is theirs now. */
 import sql, { type Sql } from 'sql-template-tag';
-import type { Vault } from '../../core/encryption/vault.ts';
 import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -8,21 +7,12 @@ import type { Actor } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
 import type { lift_reasons } from '../events/fields.ts';
 import { recordActivity } from '../prospects/activity.ts';
-import { lockSuppressions, site_channels, siteHash } from '../prospects/barred_site.ts';
-import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
+import { site_channels, siteHash } from '../prospects/barred_site.ts';
+import type { KeyedHash } from '../prospects/keyed_hash.ts';
 import type { Prospect } from '../prospects/prospect.ts';
 import { stopSequences } from '../sequences/stop.ts';
 import { refreshEmailStatus } from './email_status.ts';
-import {
-  isMark,
-  type MarkReason,
-  openedEntry,
-  outranks,
-  type Reason,
-  type Suppression,
-  suppressions,
-  weakest_first,
-} from './suppression.ts';
+import { isMark, type MarkReason, outranks, type Reason, type Suppression, weakest_first } from './suppression.ts';
 
 export type LiftReason = (typeof lift_reasons)[number];
 
@@ -41,27 +31,15 @@ export async function storedBar(tx: Tx, { id, kind, value, prospect_id }: Suppre
   return kind === 'address' ? { kind, hmac } : { kind, hmac, domain: value as string };
 }
 
-/** The prospects that an entry bars. */
-export const prospectsHitBy = async (tx: Tx, vault: Vault, entry: Suppression): Promise<string[]> =>
-  prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
-
-/** All prospects that hold the address, or those of a domain that a request changes: it may have any number. */
-export const somePartOf = (tx: Tx, bar: Bar): Promise<string[]> =>
-  prospectsHit(tx, bar, { most: bar.kind === 'domain' ? most_at_once : null });
-
-/** @param after the last id of the part before @param most null: all */
-async function prospectsHit(
-  tx: Tx,
-  bar: Bar,
-  { after = '', most = null }: { after?: string; most?: number | null } = {},
-): Promise<string[]> {
+/** A part of the prospects that an entry hits, of whom there may be any number. @param after the last id of the part before */
+export async function prospectsHit(tx: Tx, bar: Bar, after = ''): Promise<string[]> {
   const rows = await tx.all<{ id: string }>(sql`
-    select h.id from (${hitBy(tx, bar)}) as h where h.id > ${after} order by h.id limit ${most}::integer`);
+    select h.id from (${hitBy(tx, bar)}) as h where h.id > ${after} order by h.id limit ${most_at_once}`);
   return rows.map(({ id }) => id);
 }
 
 /** The prospects that hold the address, or an address at the domain, or are the domain. */
-export function hitBy(tx: Tx, bar: Bar): Sql {
+function hitBy(tx: Tx, bar: Bar): Sql {
   if (bar.kind === 'prospect') return sql`select ${bar.prospect_id}::text collate "C" as id`;
   const holders = (column: Sql) => sql`
     select a.prospect_id as id from recruitment.email_address a
@@ -76,33 +54,24 @@ export function hitBy(tx: Tx, bar: Bar): Sql {
     where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${bar.domain}`;
 }
 
-interface Refreshing {
+export interface Refreshing {
   /** The entry, as it is when its prospects are refreshed: once it has changed, another job does that. */
   id: string;
   reason: Reason;
   lifted_at: string | null;
   lift_reason: LiftReason | null;
+  /** What besides happens to them: what they were barred for, which may be weaker than the entry; `taken_back`: what a text was judged to ask for; null: nothing. */
+  noted: Reason | 'taken_back' | null;
   by: Actor;
 }
 
-/** Has a job refresh the prospects that a domain hits behind a part of them that was full. */
+/** Has a job refresh the prospects that an entry hits behind a part of them that was full. */
 export function refreshOthers(tx: Tx, given: Refreshing & { after: string | undefined; count: number }): void {
-  const { id, reason, lifted_at, lift_reason, by, after, count } = given;
+  const { id, reason, lifted_at, lift_reason, noted, by, after, count } = given;
   if (count < most_at_once) return;
   const { organization_id, request_id } = tx;
-  const payload = { organization_id, request_id, id, reason, lifted_at, lift_reason, by, after };
+  const payload = { organization_id, request_id, id, reason, lifted_at, lift_reason, noted, by, after };
   tx.enqueue('recruitment/refresh_bars', payload, { job_key: `refresh_bars:${id}` });
-}
-
-/** The next part of the prospects that a domain hits. */
-export async function refreshNext(tx: Tx, vault: Vault, given: Refreshing & { after: string }): Promise<void> {
-  await lockSuppressions(tx);
-  const { id, by, after } = given;
-  const entry = openedEntry(vault, await suppressions.get(tx, id));
-  if (entry.reason !== given.reason || entry.lifted_at !== given.lifted_at) return;
-  const part = await prospectsHit(tx, await storedBar(tx, entry), { after, most: most_at_once });
-  await refreshBars(tx, await keyedHash(tx, vault), part, by, given.lift_reason ?? undefined);
-  refreshOthers(tx, { ...given, after: part.at(-1), count: part.length });
 }
 
 interface Marked {
