@@ -107,3 +107,18 @@ t.test('ends a session that notifies', async (t) => {
   const ended = await rail.query(sql`select pid from data.end_sessions()`);
   t.notOk(ended.some(({ pid }) => pid === reading.pid));
 });
+
+t.test('ends a session whose commits take the lock of NOTIFY, whatever its statement looks like', async (t) => {
+  const [before] = await rail.query<{ definition: string }>(
+    sql`select pg_get_functiondef('data.end_sessions()'::regprocedure) as definition`,
+  );
+  const { definition } = before as { definition: string };
+  const by_statement = /when a\.query ~\* .* then/;
+  t.match(definition, by_statement);
+  await rail.query(raw(definition.replace(by_statement, 'when false then')));
+  t.teardown(() => rail.query(raw(definition)));
+  const client = await connectAs(await newLogin(rail, one.caller));
+  const notifying = client.codeOf('notify a; commit; '.repeat(100_000));
+  await endOf(client.pid, 'it notifies');
+  t.equal(await notifying, '57P01');
+});
