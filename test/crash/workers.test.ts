@@ -8,7 +8,7 @@ import { effort } from '../runner/effort.ts';
 
 /** What may be sent to an endpoint and not be written yet. */
 const most_unwritten = 64;
-const endpoint_count = 20;
+const endpoint_count = 12;
 const event_count = effort.events_of_killed_worker;
 
 const rail = await startRail({ worker: false, durability: 'durable' });

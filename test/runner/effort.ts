@@ -18,7 +18,7 @@ const efforts = {
   postgres_kills: { test: 2, soak: 4 },
   /** Kills of a worker amid reading answers. */
   reading_kills: { test: 2, soak: 30 },
-  /** Events that 20 endpoints receive while a worker is killed. */
+  /** Events that each of 12 endpoints receives while a worker is killed. */
   events_of_killed_worker: { test: 80, soak: 500 },
   /** Requests of a race, all at the same time: some more than the connections that they share. */
   racing_requests: { test: 24, soak: 50 },
