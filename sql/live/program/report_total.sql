@@ -80,6 +80,9 @@ begin
       from total t
     )
   into taken, sums;
+  if taken = 0 then
+    return 0;
+  end if;
 
   insert into program.report_slice (organization_id, program_id, dimension, minutes)
   select p.organization_id, p.program_id, s.dimension, s.minutes

@@ -1,96 +1,138 @@
 -- What a program, partner, link, coupon or group has, without counting it: see fold.sql.
 
--- What each row counts as. To count another table: a part here, `inserted_in` and its index in a migration, and the triggers below.
+-- What each row counts as, from the row alone: Postgres puts it in the place of the call. To count another table: a function and a part of the view
+-- here, `inserted_in` and its index in a migration, and the triggers below.
+
+create or replace function program.counts_of(r program.click) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, s.subject_id, 'click', '', 1::bigint, 0::bigint, r.inserted_in
+  from (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
+  where s.subject_id is not null
+$$;
+
+create or replace function program.counts_of(r program.partner) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, s.subject_id, 'partner', r.status, 1::bigint, 0::bigint, r.inserted_in
+  from (values (r.program_id), (r.group_id)) as s (subject_id)
+  where r.deleted_at is null and s.subject_id is not null
+$$;
+
+create or replace function program.counts_of(r program.link) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, r.program_id, 'link', '', 1::bigint, 0::bigint, r.inserted_in
+  where r.deleted_at is null
+$$;
+
+create or replace function program.counts_of(r program.coupon) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, r.program_id, 'coupon', '', 1::bigint, 0::bigint, r.inserted_in
+  where r.deleted_at is null
+$$;
+
+create or replace function program.counts_of(r program.referral) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, s.subject_id, 'referral', '', 1::bigint, 0::bigint, r.inserted_in
+  from (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
+  where r.deleted_at is null and s.subject_id is not null
+$$;
+
+create or replace function program.counts_of(r program.customer) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, s.subject_id, 'customer', '', 1::bigint, 0::bigint, r.inserted_in
+  from (values (r.program_id), (r.partner_id), (r.link_id), (r.coupon_id)) as s (subject_id)
+  where r.deleted_at is null and s.subject_id is not null
+$$;
+
+create or replace function program.counts_of(r program.sale) returns setof program.tally_note
+language sql stable
+as $$
+  select r.organization_id, r.program_id, 'sale', r.currency, 1::bigint, r.amount_minor::bigint, r.inserted_in
+  where r.deleted_at is null
+$$;
+
+create or replace function program.counts_of(r program.commission) returns setof program.tally_note
+language sql stable
+as $$
+  select
+    r.organization_id, s.subject_id, 'commission', r.currency || case when r.status = 'paid' then ' paid' else '' end,
+    1::bigint, case when program.is_counted(r.status) then r.amount_minor else 0 end, r.inserted_in
+  from (values (r.program_id), (r.partner_id)) as s (subject_id)
+  where r.deleted_at is null and s.subject_id is not null
+$$;
+
 create or replace view program.counted with (security_invoker = true) as
-select r.organization_id, s.subject_id, 'click' as noun, '' as kind, 1 as rows, 0::bigint as amount_minor, r.id, r.inserted_in
-from program.click r
-cross join lateral (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
-where s.subject_id is not null
+select c.*, r.id from program.click r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, s.subject_id, 'partner', r.status, 1, 0, r.id, r.inserted_in
-from program.partner r
-cross join lateral (values (r.program_id), (r.group_id)) as s (subject_id)
-where r.deleted_at is null and s.subject_id is not null
+select c.*, r.id from program.partner r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, r.program_id, 'link', '', 1, 0, r.id, r.inserted_in
-from program.link r
-where r.deleted_at is null
+select c.*, r.id from program.link r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, r.program_id, 'coupon', '', 1, 0, r.id, r.inserted_in
-from program.coupon r
-where r.deleted_at is null
+select c.*, r.id from program.coupon r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, s.subject_id, 'referral', '', 1, 0, r.id, r.inserted_in
-from program.referral r
-cross join lateral (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
-where r.deleted_at is null and s.subject_id is not null
+select c.*, r.id from program.referral r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, s.subject_id, 'customer', '', 1, 0, r.id, r.inserted_in
-from program.customer r
-cross join lateral (values (r.program_id), (r.partner_id), (r.link_id), (r.coupon_id)) as s (subject_id)
-where r.deleted_at is null and s.subject_id is not null
+select c.*, r.id from program.customer r cross join lateral program.counts_of(r) c
 union all
-select r.organization_id, r.program_id, 'sale', r.currency, 1, r.amount_minor, r.id, r.inserted_in
-from program.sale r
-where r.deleted_at is null
+select c.*, r.id from program.sale r cross join lateral program.counts_of(r) c
 union all
-select
-  r.organization_id, s.subject_id, 'commission', r.currency || case when r.status = 'paid' then ' paid' else '' end,
-  1, case when program.is_counted(r.status) then r.amount_minor else 0 end, r.id, r.inserted_in
-from program.commission r
-cross join lateral (values (r.program_id), (r.partner_id)) as s (subject_id)
-where r.deleted_at is null and s.subject_id is not null;
+select c.*, r.id from program.commission r cross join lateral program.counts_of(r) c;
 
 -- What changes of what a row counts as, or goes with it.
 create or replace function program.note_counts() returns trigger
 language plpgsql
-set enable_seqscan = off
 as $$
 declare
   sign constant integer := case tg_when when 'BEFORE' then -1 else 1 end;
+  counted record;
 begin
+  if tg_when = 'BEFORE' then counted := old; else counted := new; end if;
   insert into program.tally_note (organization_id, subject_id, noun, kind, rows, amount_minor, inserted_in)
   select c.organization_id, c.subject_id, c.noun, c.kind, sign * c.rows, sign * c.amount_minor, c.inserted_in
-  from program.counted c
-  where c.organization_id = old.organization_id and c.noun = tg_argv[0] and c.id = old.id;
+  from program.counts_of(counted) c;
   if tg_when = 'AFTER' then return null; end if;
   if tg_op = 'DELETE' then return old; end if;
   return new;
 end
 $$;
-create or replace trigger counts_deleted before delete on program.click for each row execute function program.note_counts('click');
-create or replace trigger counts_deleted before delete on program.partner for each row execute function program.note_counts('partner');
-create or replace trigger counts_updating before update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts('partner');
-create or replace trigger counts_updated after update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts('partner');
-create or replace trigger counts_deleted before delete on program.link for each row execute function program.note_counts('link');
-create or replace trigger counts_updating before update of deleted_at on program.link for each row execute function program.note_counts('link');
-create or replace trigger counts_updated after update of deleted_at on program.link for each row execute function program.note_counts('link');
-create or replace trigger counts_deleted before delete on program.coupon for each row execute function program.note_counts('coupon');
-create or replace trigger counts_updating before update of deleted_at on program.coupon for each row execute function program.note_counts('coupon');
-create or replace trigger counts_updated after update of deleted_at on program.coupon for each row execute function program.note_counts('coupon');
-create or replace trigger counts_deleted before delete on program.referral for each row execute function program.note_counts('referral');
-create or replace trigger counts_updating before update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts('referral');
-create or replace trigger counts_updated after update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts('referral');
-create or replace trigger counts_deleted before delete on program.customer for each row execute function program.note_counts('customer');
-create or replace trigger counts_updating before update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts('customer');
-create or replace trigger counts_updated after update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts('customer');
-create or replace trigger counts_deleted before delete on program.sale for each row execute function program.note_counts('sale');
-create or replace trigger counts_updating before update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts('sale');
-create or replace trigger counts_updated after update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts('sale');
-create or replace trigger counts_deleted before delete on program.commission for each row execute function program.note_counts('commission');
+create or replace trigger counts_deleted before delete on program.click for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.partner for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of group_id, status, deleted_at on program.partner for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.link for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of deleted_at on program.link for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of deleted_at on program.link for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.coupon for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of deleted_at on program.coupon for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of deleted_at on program.coupon for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.referral for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of partner_id, link_id, deleted_at on program.referral for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.customer for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.sale for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
+create or replace trigger counts_deleted before delete on program.commission for each row execute function program.note_counts();
 -- Thousands mature at a time, which changes nothing that counts.
 create or replace trigger counts_updating before update on program.commission for each row
 when (
   (old.partner_id, old.currency, old.amount_minor, old.status = 'paid', program.is_counted(old.status), old.deleted_at)
     is distinct from (new.partner_id, new.currency, new.amount_minor, new.status = 'paid', program.is_counted(new.status), new.deleted_at)
 )
-execute function program.note_counts('commission');
+execute function program.note_counts();
 create or replace trigger counts_updated after update on program.commission for each row
 when (
   (old.partner_id, old.currency, old.amount_minor, old.status = 'paid', program.is_counted(old.status), old.deleted_at)
     is distinct from (new.partner_id, new.currency, new.amount_minor, new.status = 'paid', program.is_counted(new.status), new.deleted_at)
 )
-execute function program.note_counts('commission');
+execute function program.note_counts();
 
 -- What is not in the sums of an organization. Always by the indexes: how far behind the snapshot is, Postgres cannot know when it plans.
 create or replace function program.unfolded_counts(organization text)

@@ -21,6 +21,7 @@ from recruitment.prospect p;
 
 create or replace function recruitment.note_prospect() returns trigger
 language plpgsql
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
 begin
