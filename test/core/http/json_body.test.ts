@@ -47,9 +47,12 @@ t.test('every operation refuses bodies that are built to be slow to read', async
     list('1e400', 15_000),
     list('"a"', 20_000),
   ];
-  for (const { method, path, name, body } of operations.filter(({ method }) => method !== 'GET')) {
+  const writing = operations.filter(({ method }) => method !== 'GET');
+  t.ok(writing.length > hostile.length);
+  for (const [nth, { method, path, name, body }] of writing.entries()) {
     const [field = 'metadata'] = Object.keys(fieldsOf(body).properties);
-    for (const value of hostile) {
+    // They are refused before the operation is known: each operation gets two of them, and each of them comes to many operations.
+    for (const value of [hostile[nth % hostile.length], hostile[(nth + 3) % hostile.length]]) {
       const answer = await merchant.request(method, path.replaceAll(/\{\w+\}/g, 'x'), `{"${field}": ${value}}`);
       isRefused(t, answer, 'invalid_parameter', /more than 10,000 values/);
     }
