@@ -3,7 +3,7 @@ create or replace function recruitment.prospect_audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  -- Entries on domains whose job marks or lifts what the request has left.
+  -- Entries whose job marks or lifts what the request has left.
   with refreshing as (
     select s.organization_id, s.id
     from graphile_worker.jobs j
@@ -43,6 +43,7 @@ as $$
   join recruitment.email_address a on a.organization_id = s.organization_id and a.address_hmac = s.hmac
   join recruitment.prospect p on p.organization_id = a.organization_id and p.id = a.prospect_id
   where s.lifted_at is null and s.reason = 'unsubscribed' and p.unsubscribed_at is null
+    and not exists (select from refreshing r where r.organization_id = s.organization_id and r.id = s.id)
 
   union all
   select 'a prospect in a list is saved', l.organization_id, l.prospect_id, format('list %s', l.list_id)
