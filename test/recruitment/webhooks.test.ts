@@ -365,6 +365,8 @@ t.test('keeps test events as long as others', async (t) => {
   await caller.post(path, { url: receiver.url, type: 'test' });
   await emit(caller, { ...hidden(caller, 1), livemode: false }, { ...hidden(caller, 2), livemode: false });
   const [old, young] = (await receiver.until(2)).map(({ body }) => body.id);
+  const pending = sql`select from webhooks.delivery where event_id in (${old}, ${young}) and status <> 'delivered'`;
+  await eventually(async () => (await rail.query(pending)).length === 0, 'both deliveries as delivered');
   await rail.query(sql`update webhooks.event set created_at = now() - interval '31 days' where id = ${old}`);
   await rail.query(sql`call webhooks.keep_partitions(now(), 'fev', 'fwd')`);
   const kept = await rail.query<{ id: string }>(sql`select id from webhooks.event where id in (${old}, ${young})`);
