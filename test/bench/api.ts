@@ -122,6 +122,7 @@ async function pagesOf(place: Place, operation: Operation): Promise<List> {
     ending_before,
     program_id: within,
     format,
+    bom,
     timezone,
     expand,
     include,
