@@ -272,8 +272,7 @@ async function readOnce<T>({ database }: Store, options: TransactionOptions, wor
   const opened = together([send(client, { text: begin }), run(client, opening(options))]);
   // Its failure is thrown in place of what failed because of it.
   opened.catch(() => {});
-  const now = new Date(databaseTime()).toISOString();
-  const tx = new Tx(client, { now, ...options }, { now, ...nothing_stored });
+  const tx = new Tx(client, options, { now: new Date(databaseTime()).toISOString(), ...nothing_stored });
   try {
     options.asked?.signal.throwIfAborted();
     const result = await work(tx);

@@ -16,7 +16,7 @@ import {
   querySchema,
   type Total,
 } from './list_query.ts';
-import { type AnyResource, type Row, tenant } from './resource.ts';
+import { type AnyResource, id_of_few, type Row, tenant } from './resource.ts';
 
 interface Page {
   data: Row[];
@@ -270,8 +270,7 @@ function pageStatement(
   const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
   const ordered = orderedBy(order?.by, ascending);
   const beyond = cursor ? beyondCursor(resource, order?.by, scope, cursor, ascending) : sql`true`;
-  // As `find` does: no index has this order, so that the index of the value is used.
-  const found_by = is_of_few ? sql`t.id || '' ${raw(ascending ? 'asc' : 'desc')}` : ordered;
+  const found_by = is_of_few ? sql`${id_of_few} ${raw(ascending ? 'asc' : 'desc')}` : ordered;
   const ids = sql`select t.id from ${resource.from} where ${shown} and ${beyond} order by ${found_by} limit ${limit + 1}`;
   return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${ordered}`;
 }

@@ -119,14 +119,10 @@ function readsOf<Record_ extends object>(options: AnyOptions) {
   const columns = columnsOf(options);
   const from = sql`${raw(options.table)} as t`;
   const alive = options.soft_delete ? sql`t.deleted_at is null` : sql`true`;
-  /**
-   * The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. `|| ''`: found by the index of what is
-   * asked for, and not along the ids until it is met. Postgres has no statistics of most columns (data/columns.sql), takes a value that one row has
-   * for a frequent one, and would read all rows of an organization for a value that none has.
-   */
+  /** The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. */
   const find = (tx: Tx, where: Sql, lock: Sql = empty): Promise<Record_ | undefined> =>
     tx.maybe<Record_>(
-      sql`select ${columns} from ${from} where ${alive} and ${where} order by t.id || '' limit 1 ${lock}`,
+      sql`select ${columns} from ${from} where ${alive} and ${where} order by ${id_of_few} limit 1 ${lock}`,
     );
   return {
     columns,
@@ -209,6 +205,12 @@ function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
 
 /** The scope that reading a resource needs. */
 export const readScope = ({ plural, scoped_as = plural }: AnyResource): string => `${scoped_as}:read`;
+
+/**
+ * The order of ids, for what a few rows have: they are found by its index, and not along the ids until they are met. Postgres has no statistics of most
+ * columns (data/columns.sql), takes a value that one row has for a frequent one, and would read all rows of an organization for one that none has.
+ */
+export const id_of_few = sql`t.id || ''`;
 
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
 export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;

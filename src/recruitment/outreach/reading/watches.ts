@@ -16,9 +16,7 @@ interface Claimed extends ReadInbox {
   login: string;
 }
 
-interface Watch {
-  inbox_id: string;
-  login: string;
+interface Watch extends Claimed {
   is_open: boolean;
   stop: AbortController;
   ended: Promise<void>;
@@ -56,13 +54,7 @@ export class Watches {
   #start(claimed: Claimed): void {
     const key = keyOf(claimed);
     const stop = new AbortController();
-    const watch: Watch = {
-      inbox_id: claimed.inbox_id,
-      login: claimed.login,
-      is_open: false,
-      stop,
-      ended: Promise.resolve(),
-    };
+    const watch: Watch = { ...claimed, is_open: false, stop, ended: Promise.resolve() };
     this.#watches.set(key, watch);
     const sharing: Sharing = {
       inTurnToConnect: this.#inTurnToConnect,
