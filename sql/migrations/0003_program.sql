@@ -83,7 +83,7 @@ comment on table program.partner_group is 'A group of partners in a program, whi
 comment on column program.partner_group.deleted_at is 'Since when it is deleted: a job is moving its partners. Null: it is not.';
 comment on column program.partner_group.changed_in is 'The transaction that wrote the row last.';
 create index partner_group_by_change on program.partner_group (organization_id, changed_in);
-create index partner_group_by_program on program.partner_group (organization_id, program_id, id) include (created_at);
+create index partner_group_by_program on program.partner_group (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create unique index partner_group_one_default on program.partner_group (organization_id, program_id) where is_default;
 call core.protect_tenant_table('program.partner_group');
 
@@ -105,7 +105,7 @@ comment on table program.tag is 'A label of partners in a program, which rules c
 comment on column program.tag.deleted_at is 'Since when it is deleted: a job is removing it from its partners. Null: it is not.';
 comment on column program.tag.changed_in is 'The transaction that wrote the row last.';
 create index tag_by_change on program.tag (organization_id, changed_in);
-create index tag_by_program on program.tag (organization_id, program_id, id) include (created_at);
+create index tag_by_program on program.tag (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create unique index tag_name_unique on program.tag (organization_id, program_id, name_key) where deleted_at is null;
 call core.protect_tenant_table('program.tag');
 

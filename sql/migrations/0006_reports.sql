@@ -70,7 +70,7 @@ create table program.tally (
   primary key (organization_id, subject_id, noun, kind)
 ) with (fillfactor = 50);
 comment on table program.tally is 'How many rows of a noun belong to a subject and what they come to, as of the snapshot in program.fold.';
-comment on column program.tally.kind is 'What splits them: a partner''s status, the currency of money, whether it is paid; else nothing.';
+comment on column program.tally.kind is 'What splits them: a partner''s status, the currency of money, whether it is paid or does not count; else nothing.';
 call core.protect_tenant_table('program.tally');
 
 create table program.tally_note (

@@ -60,8 +60,8 @@ create or replace function program.counts_of(r program.commission) returns setof
 language sql stable
 as $$
   select
-    r.organization_id, s.subject_id, 'commission', r.currency || case when r.status = 'paid' then ' paid' else '' end,
-    1::bigint, case when program.is_counted(r.status) then r.amount_minor else 0 end, r.inserted_in
+    r.organization_id, s.subject_id, 'commission',
+    r.currency || case when r.status = 'paid' then ' paid' when program.is_counted(r.status) then '' else ' uncounted' end, 1::bigint, case when program.is_counted(r.status) then r.amount_minor else 0 end, r.inserted_in
   from (values (r.program_id), (r.partner_id)) as s (subject_id)
   where r.deleted_at is null and s.subject_id is not null
 $$;

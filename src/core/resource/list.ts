@@ -221,17 +221,17 @@ function wheresOf(
   const absent = Object.entries(filters).flatMap(([name, filter]) =>
     query[name] === undefined ? (filter.absent ?? []) : [],
   );
-  const shown = join([scope, resource.alive, ...(condition ? [condition] : []), ...absent, ...wheres], ' and ');
+  const all = [scope, resource.alive, ...(condition ? [condition] : []), ...absent.map(({ where }) => where), ...wheres];
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
+  // What two defaults leave is known of neither.
+  const total = absent[0]?.total ?? resource.total;
+  const is_known = !condition && used.length === 0 && absent.length <= 1;
   return {
     parent,
     scope,
-    shown,
+    shown: join(all, ' and '),
     cursor: join([scope, ...of_cursor], ' and '),
-    total:
-      condition || absent.length > 0 || used.length > 0
-        ? undefined
-        : resource.total?.(tx, parent ?? tx.organization_id),
+    total: is_known ? total?.(tx, parent ?? tx.organization_id) : undefined,
     used: used.map(([name]) => name),
     is_of_few: used.some(([, filter]) => filter.is_of_few),
   };

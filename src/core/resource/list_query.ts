@@ -28,8 +28,8 @@ export interface Filter {
   schema: z.ZodType;
   /** @param query the whole query, where the filter depends on another one */
   where: (value: never, query: never) => Sql;
-  /** What the list shows where the filter is not sent. */
-  absent?: Sql;
+  /** What the list shows where the filter is not sent, and how many these are in a parent. */
+  absent?: { where: Sql; total: NonNullable<AnyResource['total']> };
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
   /** Whether a value is that of a few objects at most: they are found by the index of the value, however many objects there are. */

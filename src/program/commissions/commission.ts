@@ -108,7 +108,10 @@ const maturing = list({
         .optional()
         .describe('Only commissions with this `status`. The default is all but `voided` and `rejected`.'),
       where: (value: string) => sql`t.status = ${value}`,
-      absent: sql`t.status not in ${uncounted_statuses}`,
+      absent: {
+        where: sql`t.status not in ${uncounted_statuses}`,
+        total: totalOf('commission', sql`n.kind not like '% uncounted'`),
+      },
     },
     from: {
       schema: timestampInput.optional().describe('Only commissions whose `mature_at` is this time or later.'),

@@ -2,14 +2,14 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 
-/** How many records of a noun a program has, for resources whose tables are counted as they are written. */
+/** How many records of a noun a program has, of these kinds, for resources whose tables are counted as they are written. */
 export const totalOf =
-  (noun: string) =>
+  (noun: string, kinds = sql`true`) =>
   (tx: Tx, subject_id: string): Sql =>
     sql`
     select coalesce(sum(n.rows), 0)::bigint as count
     from program.totals_of(${tx.organization_id}, ${[subject_id]}) n
-    where n.noun = ${noun}`;
+    where n.noun = ${noun} and ${kinds}`;
 
 /** How many rows of a table a program has: for tables of few rows. */
 export const countOf =
