@@ -138,11 +138,14 @@ revoke all on core.api_key from rail_api;
 create unlogged table core.rate_limit_window (
   second bigint not null,
   api_key_id text collate "C" not null,
+  granted integer not null,
   used integer not null,
   primary key (second, api_key_id)
 ) with (fillfactor = 50);
 comment on table core.rate_limit_window is
-  'Requests that a key made in a second, counted exactly over all API replicas. Seconds that are over are deleted.';
+  'Requests that a key may make in a second, counted exactly over all API replicas. Seconds that are over are deleted.';
+comment on column core.rate_limit_window.granted is 'To the process that asked last.';
+comment on column core.rate_limit_window.used is 'What was granted in all.';
 
 create table core.idempotency_key (
   organization_id text collate "C" not null references core.organization on delete cascade,

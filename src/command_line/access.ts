@@ -104,7 +104,7 @@ export function addAccessCommands(rail: Command): void {
   key
     .command('revoke')
     .summary('revokes a key')
-    .description('Revokes a key immediately.')
+    .description('Revokes a key: within a second, every process refuses it.')
     .argument('<id>', 'id of the key: key_…')
     .addOption(json())
     .addHelpText('after', example('npx --no rail key revoke key_…'))

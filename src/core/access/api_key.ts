@@ -87,7 +87,7 @@ export async function userOfKey(
 export const authorOf = async (tx: Tx, caller: { organization_id: string; api_key_id: string }): Promise<string> =>
   (await userOfKey(tx, caller)) ?? caller.api_key_id;
 
-/** Revokes a key, at once. @returns undefined where there is no such key */
+/** Revokes a key, everywhere within a second. @returns undefined where there is no such key */
 export async function revokeKey(database: Database, id: string): Promise<ApiKey | undefined> {
   const [key] = await run<ApiKey>(
     database,
@@ -96,7 +96,7 @@ export async function revokeKey(database: Database, id: string): Promise<ApiKey 
   return key;
 }
 
-/** Sets whether requests with a key must be signed. @returns undefined where there is no such key */
+/** Sets whether requests with a key must be signed, everywhere within a second. @returns undefined where there is no such key */
 export async function requireSignatures(
   database: Database,
   id: string,

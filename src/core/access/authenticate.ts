@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import sql from 'sql-template-tag';
-import { sha256 } from '../encryption/vault.ts';
 import { rateLimited } from '../metrics/metrics.ts';
 import type { Asked } from '../pool/lending.ts';
-import { type Database, runFor } from '../postgres/database.ts';
+import type { Database } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
 import { databaseTime } from '../values/clock.ts';
 import { Problem } from '../values/problem.ts';
 import { default_rate_limit } from './api_key.ts';
+import type { KeyLeases } from './key_leases.ts';
 
 export interface Presented extends Caller {
   /** The whole key: inbound signatures are made with it. It is used for nothing else. */
@@ -23,14 +22,6 @@ export interface RateLimit {
   reset: number;
 }
 
-interface Row extends Caller {
-  signature_required: boolean;
-  revoked: boolean;
-  rate_limit: number;
-  used: number;
-  second: number;
-}
-
 export const unlimited = (): RateLimit => ({
   limit: default_rate_limit,
   remaining: default_rate_limit,
@@ -42,25 +33,26 @@ export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
   bearer(headers)?.startsWith('rail_test_') ?? false;
 
 /**
- * Finds the key and counts the request: one round trip that commits by itself.
+ * Finds the key and counts the request, in a round trip of its own, or in none.
  * @throws Problem missing_api_key, invalid_api_key, revoked_api_key
  */
-export async function authenticate(database: Database, headers: IncomingHttpHeaders, asked: Asked): Promise<Presented> {
+export async function authenticate(
+  leases: KeyLeases,
+  database: Database,
+  headers: IncomingHttpHeaders,
+  asked: Asked,
+): Promise<Presented> {
   const secret = bearer(headers);
   if (!secret)
     throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.", {
       param: 'Authorization',
     });
-  const [row] = await runFor<Row>(
-    database,
-    asked,
-    sql`select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, used, second
-      from core.authenticate(${sha256(secret)})`,
-  );
-  if (!row) throw new Problem('invalid_api_key', 'The API key does not exist. Check that it was copied completely.');
-  if (row.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another key.');
-  const { rate_limit, used, second, revoked: _, ...key } = row;
-  return { ...key, secret, rate: { limit: rate_limit, remaining: rate_limit - used, reset: second + 1 } };
+  const counted = await leases.count(database, secret, asked);
+  if (!counted)
+    throw new Problem('invalid_api_key', 'The API key does not exist. Check that it was copied completely.');
+  if (counted.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another key.');
+  const { rate_limit, remaining, second, revoked: _, ...key } = counted;
+  return { ...key, secret, rate: { limit: rate_limit, remaining, reset: second + 1 } };
 }
 
 /** @throws Problem rate_limit_exceeded */

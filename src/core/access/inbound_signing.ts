@@ -17,7 +17,7 @@ export const inboundSigningOperations: Operation[] = [
     path: '/v1/inbound_signing',
     scope: 'keys:write',
     summary: 'Makes signatures mandatory for the API key of this request, or optional again.',
-    doc: 'When signatures are required, an unsigned request with the key answers 401 `signature_required`, also one that this documentation sends, since it cannot sign. A signature does not prevent replays: whoever captures a signed request can send it again for five minutes. If the holder of a key cannot sign, the operator lifts the requirement with `npx --no rail key update <id> --signature optional`.',
+    doc: 'The setting applies within a second. When signatures are required, an unsigned request with the key answers 401 `signature_required`, also one that this documentation sends, since it cannot sign. A signature does not prevent replays: whoever captures a signed request can send it again for five minutes. If the holder of a key cannot sign, the operator lifts the requirement with `npx --no rail key update <id> --signature optional`.',
     body: z.strictObject({ required }),
     example: { required: false },
     reply: InboundSigning,

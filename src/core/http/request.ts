@@ -112,11 +112,11 @@ function formatAsked({ query, headers, validationError }: FastifyRequest, operat
 async function identify(request: FastifyRequest, database: Database): Promise<Presented> {
   const { headers } = request;
   const address = addressOf(request);
-  const { address_rate } = request.server;
+  const { address_rate, key_leases } = request.server;
   address_rate.requireLeft(address, headers.authorization);
   try {
     const presented = await withinDeadline(request, 'authentication', (asked) =>
-      authenticate(database, headers, asked),
+      authenticate(key_leases, database, headers, asked),
     );
     address_rate.remember(headers.authorization, presented);
     return presented;

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
+import { KeyLeases } from '../access/key_leases.ts';
 import { requestAnswered } from '../metrics/metrics.ts';
 import { addressOf, no_proxies, type TrustedProxies, warnOfUnknownProxies } from '../net/client_address.ts';
 import { ReadingTurns } from '../postgres/turns.ts';
@@ -24,6 +25,7 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     address_rate: AddressRate;
+    key_leases: KeyLeases;
     answer_ms: number;
     /** Is told of requests that have taken half of the time that they may. */
     whenSlow: () => void;
@@ -88,6 +90,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   limitConnections(app.server, limits.connections, log);
   app.decorateRequest('presented', null);
   app.decorate('address_rate', new AddressRate(limits.address_rate));
+  app.decorate('key_leases', new KeyLeases());
   app.decorateRequest('giveUp', undefined);
   app.decorate('answer_ms', limits.answer_ms);
   app.decorate('whenSlow', () => {});

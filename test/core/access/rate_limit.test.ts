@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from 'sql-template-tag';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
+import { revokeKey } from '../../../src/core/access/api_key.ts';
 import {
   type Answer,
   type Caller,
@@ -16,13 +17,17 @@ import {
 } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
-const second_api = await buildApi({ store: rail.store, services, log, limits: patient_api });
-await second_api.listen({ port: 0, host: '127.0.0.1' });
-t.teardown(() => closeApi(second_api));
 
-/** The same key at the other replica. */
-const atSecondApi = ({ key, organization_id }: Caller): Caller =>
-  callerOf(`http://127.0.0.1:${(second_api.server.address() as AddressInfo).port}`, key, organization_id);
+/** Another replica, and the same key there. */
+async function anotherApi(): Promise<(caller: Caller) => Caller> {
+  const api = await buildApi({ store: rail.store, services, log, limits: patient_api });
+  await api.listen({ port: 0, host: '127.0.0.1' });
+  t.teardown(() => closeApi(api));
+  const url = `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`;
+  return ({ key, organization_id }) => callerOf(url, key, organization_id);
+}
+const atSecondApi = await anotherApi();
+const atThirdApi = await anotherApi();
 
 const resetOf = ({ headers }: Answer): string => headers['x-ratelimit-reset'] as string;
 
@@ -74,6 +79,43 @@ t.test('25 requests in each second per key, exact across replicas', async (t) =>
     t.match(body.error, { type: 'rate_limit_error', code: 'rate_limit_exceeded' });
   }
 });
+
+t.test(
+  'of three replicas, each lets through what it was granted, and none a key that was revoked a second ago',
+  async (t) => {
+    const { organization_id } = await rail.organization();
+    // So high that each is granted some more than wait in it.
+    const limit = 64;
+    const at_first = await rail.key(organization_id, { rate_limit: limit });
+    const [{ id } = { id: '' }] = await rail.query<{ id: string }>(
+      sql`select id from core.api_key where organization_id = ${organization_id} and rate_limit = ${limit}`,
+    );
+    let asked_until = Number.POSITIVE_INFINITY;
+    const answers: (Answer & { asked: number })[] = [];
+    const ask = async (replica: Caller) => {
+      for (let asked = performance.now(); asked < asked_until; asked = performance.now())
+        answers.push({ ...(await replica.request('GET', '/v1/programs?limit=1')), asked });
+    };
+    const replicas = [at_first, atSecondApi(at_first), atThirdApi(at_first)];
+    const asking = Promise.all([...replicas, ...replicas].map(ask));
+    await sleep(2_500);
+    await revokeKey(rail.store.database, id);
+    const revoked = performance.now();
+    asked_until = revoked + 1_500;
+    await asking;
+
+    const passed = answers.filter(({ status }) => status === 200);
+    for (const [second, those] of bySecond(passed)) t.ok(those.length <= limit, `${those.length} in ${second}`);
+    t.equal(
+      new Set(passed.map((answer) => `${resetOf(answer)} ${answer.headers['x-ratelimit-remaining']}`)).size,
+      passed.length,
+    );
+    t.ok(answers.some(({ status }) => status === 429));
+    const late = answers.filter(({ asked }) => asked > revoked + 1_000);
+    t.ok(late.length > 0);
+    t.same([...new Set(late.map(({ body }) => body.error?.code))], ['revoked_api_key']);
+  },
+);
 
 t.test('X-RateLimit-Reset is the Unix second in which the count begins anew', async (t) => {
   const merchant = await rail.organization({ rate_limit: 25 });
@@ -158,7 +200,7 @@ async function blocksBeside(statement: Sql, work: () => Promise<unknown>): Promi
 
 t.test('a request costs the same however long another transaction has been open', async (t) => {
   const { key } = await rail.organization({ rate_limit: 1_000 });
-  const once = sql`core.authenticate(sha256(convert_to(${key}, 'utf8')))`;
+  const once = sql`core.authenticate(sha256(convert_to(${key}, 'utf8')), 1)`;
   const [before, after] = await blocksBeside(sql`select from ${once}`, async () => {
     for (let second = 0; second < 3; second++) {
       await rail.query(sql`select ${once} from generate_series(1, 900)`);

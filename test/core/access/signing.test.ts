@@ -68,7 +68,7 @@ t.test('an old signature answers 401 signature_expired, a recent one does not', 
 });
 
 t.test('POST /v1/inbound_signing makes signatures mandatory for the key that calls it, and for no other', async (t) => {
-  const merchant = await rail.organization();
+  const merchant = await rail.organization({ rate_limit: 25 });
   const colleague = await rail.key(merchant.organization_id);
   const answer = await merchant.request('POST', '/v1/inbound_signing', { required: true });
   t.equal(answer.status, 200);
@@ -111,13 +111,13 @@ t.test('POST /v1/inbound_signing makes signatures mandatory for the key that cal
 });
 
 t.test('the signature is over the bytes as they were sent', async (t) => {
-  const merchant = await rail.organization();
+  const merchant = await rail.organization({ rate_limit: 25 });
   const spaced = '{ "name" : "Ac\\u006de – größer",  "website_url":"https://acme.example.com","currency":"USD" }\n';
   t.equal((await create(merchant, railSignature([merchant.key], now(), spaced), spaced)).status, 201);
 });
 
 t.test('a key that requires signatures cannot be probed for what is wrong with a body', async (t) => {
-  const merchant = await rail.organization();
+  const merchant = await rail.organization({ rate_limit: 25 });
   await merchant.post('/v1/inbound_signing', { required: true });
   t.equal((await create(merchant, undefined, '{"misspelt":1}')).body.error.code, 'signature_required');
 });
