@@ -16,7 +16,7 @@ import {
 } from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
 import { commissionBase } from './commissions/commission_rate.ts';
-import { earnedBy, exactly } from './commissions/earn.ts';
+import { earnedBy, exactly, termsFor } from './commissions/earn.ts';
 import { baseLeft, remainingCommission } from './commissions/remaining_commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
@@ -25,7 +25,8 @@ import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
-import { cameBy, firstSaleAt } from './sales/credit.ts';
+import { cameBy, type Visited, visitedBy } from './sales/came_by.ts';
+import { firstSaleAt } from './sales/credit.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
 import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
@@ -121,7 +122,7 @@ async function correct(
     ...changes,
     net_amount_minor: netAmount(parts),
     status: saleStatus(parts.amount_minor, before.refunded_minor),
-    ...(reassigned ? { partner_id, ...(await cameBy(tx, customer, partner_id)), coupon_id: null } : {}),
+    ...(reassigned ? { partner_id, ...(await visitOf(tx, customer, partner_id)), coupon_id: null } : {}),
   });
   if (customer) await followStatus(tx, customer, before, after);
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
@@ -133,6 +134,11 @@ async function correct(
   // The commissions are locked: what deletes a payout locks them before it takes them out.
   if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);
   return after;
+}
+
+async function visitOf(tx: Tx, customer: Customer | undefined, partner_id: string): Promise<Visited> {
+  const { link_id, referral_id } = await cameBy(tx, visitedBy(customer), partner_id);
+  return { link_id, referral_id };
 }
 
 /** By the rate of the partner's commission, or else by the rules. A partner's own purchase earns nothing. */
@@ -196,10 +202,12 @@ async function earn(tx: Tx, program: Program, sale: AttributedSale, customer: Cu
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
   if (!partner) return;
   const first_sale_at = customer === undefined ? null : await firstSaleAt(tx, customer.id, sale.id);
-  const earned = await earnedBy(tx, program, sale, { partner, customer, first_sale_at });
+  const terms = await termsFor(tx, sale, customer?.id, sale, sale.id);
+  const earned = await earnedBy(tx, program, sale, { partner, first_sale_at }, terms);
   if (earned.outcome === 'none') return;
   const left = { ...sale, base_minor: commissionBase(sale, program.commission_on_net_revenue) };
   const amount_minor = exactly(() => remainingCommission(earned, left));
   if (amount_minor === 0) return;
-  await createSaleCommission(tx, program, sale, { ...earned, amount_minor, base_amount_minor: baseLeft(left) });
+  const paid = { ...earned, amount_minor, base_amount_minor: baseLeft(left) };
+  tx.emit(event('commission.created', await createSaleCommission(tx, program, sale, paid)));
 }

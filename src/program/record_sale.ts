@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import type { Tx } from '../core/postgres/transaction.ts';
+import { type Tx, together } from '../core/postgres/transaction.ts';
 import type { ListOptions } from '../core/resource/list_query.ts';
 import { type Operation, operation, readOperations } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
@@ -8,14 +8,17 @@ import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
-import { earnedBy } from './commissions/earn.ts';
+import { earnedBy, termsFor } from './commissions/earn.ts';
+import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
-import { creditSale } from './sales/credit.ts';
-import { NewSale, recordSale, refuseRepeatedCharge } from './sales/new_sale.ts';
+import { nothing_visited, visitedBy } from './sales/came_by.ts';
+import { type Credit, creditSale, likelyPartner } from './sales/credit.ts';
+import { type Found, findNamed, namedCustomer } from './sales/named_customer.ts';
+import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { saleReportFilters } from './sales/sale_filter.ts';
@@ -97,29 +100,55 @@ export const saleOperations: Operation[] = [
     reply: SaleOutcome,
     status: 201,
     errors: ['resource_already_exists'],
-    async run({ tx, body }) {
-      const [program] = await Promise.all([
+    ahead: ({ tx, body }) =>
+      together([
         programs.get(tx, body.program_id, { param: 'program_id' }),
         refuseRepeatedCharge(tx, body),
+        findNamed(tx, body),
+      ]),
+    async run({ tx, body, ahead: [program, , found] }) {
+      const { credit, earned, draft } = await judge(tx, program, body, found);
+      const { partner, customer, is_new_customer, own_purchase } = credit;
+      const [sale, commission] = await together([
+        recordSale(tx, draft),
+        earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
       ]);
-      const credit = await creditSale(tx, program, body);
-      const { partner, customer, is_new_customer, first_sale_at, own_purchase } = credit;
-      const sale = await recordSale(tx, body, credit);
       const new_payer = sale.is_first_sale ? customer : undefined;
       if (new_payer && !is_new_customer) await activate(tx, sale, new_payer);
       if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-      if (!partner) return outcomeOf(sale, [], 'no_partner_attributed');
+      if (!partner || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
       tx.emit(event('sale.created', sale, { partner_id: partner.id }));
       if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
-      const earned = await earnedBy(tx, program, sale, { partner, customer, first_sale_at });
-      const commissions =
-        earned.outcome === 'commission' ? [await createSaleCommission(tx, program, sale, earned)] : [];
+      if (commission) tx.emit(event('commission.created', commission));
       if (new_payer) await convert(tx, program, sale, new_payer);
-      return outcomeOf(sale, commissions, earned.outcome === 'none' ? earned.warning : undefined);
+      return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
     },
   }),
   ...saleChangeOperations,
 ];
+
+/** Who is credited with a sale, what they earn by it, and what it is recorded with. */
+async function judge(
+  tx: Tx,
+  program: Program,
+  body: NewSale,
+  found: Found,
+): Promise<{ credit: Credit; earned?: CommissionOutcome; draft: SaleDraft }> {
+  const named = await namedCustomer(tx, program, body, found);
+  const likely = likelyPartner(body, named);
+  const termsOf = (partner_id: string, customer: Customer | undefined) =>
+    termsFor(tx, { program_id: program.id, partner_id }, customer?.id, visitedBy(customer));
+  const [credit, likely_terms] = await together([
+    creditSale(tx, program, body, named),
+    likely === undefined ? undefined : termsOf(likely, named.customer),
+  ]);
+  const { partner, customer } = credit;
+  if (!partner) return { credit, draft: draftOf(tx, body, credit, nothing_visited) };
+  const is_likely = partner.id === likely && customer?.id === named.customer?.id;
+  const terms = is_likely && likely_terms ? likely_terms : await termsOf(partner.id, customer);
+  const draft = draftOf(tx, body, credit, terms.came_by);
+  return { credit, earned: await earnedBy(tx, program, draft, { ...credit, partner }, terms), draft };
+}
 
 function outcomeOf(
   sale: Sale,

@@ -1,4 +1,4 @@
-import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import type { Caller, Operation } from '../../core/resource/operation.ts';
 import { readTimeZones } from '../../core/resource/time_zones.ts';
 import { Problem, problemThatCommits } from '../../core/values/problem.ts';
@@ -28,8 +28,10 @@ export async function callOperation<Reply>(
   const request = { caller: callerOf(organization_id), params, body: body.data, services };
   const tenant = { organization_id, request_id: null };
   const asked = await operation.ask?.({ ...request, read: (work) => transaction(store, tenant, work) });
-  const result = await transaction(store, tenant, (tx) =>
-    operation.run({ ...request, tx, query: {}, asked }).catch(problemThatCommits),
+  const { ahead: read } = operation;
+  const ahead = read && ((tx: Tx) => read({ ...request, tx }));
+  const result = await transaction(store, { ...tenant, ahead }, async (tx) =>
+    operation.run({ ...request, tx, query: {}, asked, ahead: await tx.ahead }).catch(problemThatCommits),
   );
   if (result instanceof Problem) throw result;
   return result as Reply;

@@ -167,6 +167,7 @@ async function answer(
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
     ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
+    ahead: request.validationError ? undefined : readAhead(request, operation),
   };
   const { rejection, told } = await askOutside(request, operation, { store, services, asked });
   const outcome = await transaction(store, options, async (tx) => {
@@ -174,8 +175,9 @@ async function answer(
     if (first) return { ...first, replayed: true };
     refuseInvalid(request);
     if (rejection) throw rejection;
+    const { params, query, body } = request;
     const result = await operation
-      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body, asked: told })
+      .run({ tx, caller, services, params, query, body, asked: told, ahead: await tx.ahead })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
     const reply = {
@@ -188,6 +190,9 @@ async function answer(
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
+
+const readAhead = ({ params, body }: FastifyRequest, { ahead }: Operation) =>
+  ahead && ((tx: Tx) => ahead({ tx, params, body }));
 
 /** The reply, which says what became of the details of the request. */
 const withMended = (result: unknown, mended: DetailWarning[]): unknown =>

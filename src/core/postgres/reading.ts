@@ -38,7 +38,9 @@ export async function* reading<T>(
       run(client, sql`select set_config('idle_in_transaction_session_timeout', ${String(idle_ms)}, true)`),
       run<Opened>(client, opening(options)),
     ]);
-    for await (const value of work(new Tx(client, options, opened[0] as Opened))) {
+    const tx = new Tx(client, options);
+    tx.opened(opened[0] as Opened);
+    for await (const value of work(tx)) {
       if (last) yield last.value;
       last = { value };
     }

@@ -61,6 +61,8 @@ export interface TransactionOptions {
   idempotency_key?: string | undefined;
   /** What a request asks: nothing of it is done once nobody waits for it. */
   asked?: Asked | undefined;
+  /** Reads what the work is judged by: it goes out with the begin, before `now` is known. The work awaits it as `tx.ahead`. */
+  ahead?: ((tx: Tx) => Promise<unknown>) | undefined;
   /** All statements see one state of the database. Else each sees what was committed when it began. */
   one_state?: boolean | undefined;
   /** It writes nothing: its first statement goes out with its begin, and nobody waits for its end. Its `now` is the time as this process knows it. */
@@ -83,10 +85,9 @@ export interface Opened {
 export class Tx {
   readonly organization_id: string;
   readonly request_id: string | null;
-  /** ISO 8601, UTC, milliseconds: the one "now" of everything that this transaction writes. */
-  readonly now: string;
-  /** What is stored under the idempotency key, and whether its first request is still running. */
-  readonly stored: Omit<Opened, 'now'>;
+  /** What was read ahead; undefined where nothing was. */
+  readonly ahead: Promise<unknown> | undefined;
+  #opened: Opened | undefined;
   readonly #client: pg.PoolClient;
   readonly #signal: AbortSignal | undefined;
   readonly #drafts: EventDraft[] = [];
@@ -100,14 +101,35 @@ export class Tx {
   #cursors = 0;
 
   /** @param writeEvents left out where nothing is written */
-  constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened, writeEvents?: WriteEvents) {
+  constructor(client: pg.PoolClient, options: TransactionOptions, writeEvents?: WriteEvents) {
     this.#client = client;
     this.#signal = options.asked?.signal;
     this.#writeEvents = writeEvents;
     this.organization_id = options.organization_id ?? '';
     this.request_id = options.request_id;
-    this.now = options.now ?? opened.now;
-    this.stored = opened;
+    this.ahead = options.ahead?.(this);
+    // Who awaits it hears of its failure, and nobody else needs to.
+    this.ahead?.catch(() => {});
+  }
+
+  /** ISO 8601, UTC, milliseconds: the one "now" of everything that this transaction writes. */
+  get now(): string {
+    return this.#open().now;
+  }
+
+  /** What is stored under the idempotency key, and whether its first request is still running. */
+  get stored(): Omit<Opened, 'now'> {
+    return this.#open();
+  }
+
+  #open(): Opened {
+    if (!this.#opened) throw new Error('What is read ahead of a transaction does not know its time.');
+    return this.#opened;
+  }
+
+  /** @internal It is open: what Postgres says of it. */
+  opened(by: Opened): void {
+    this.#opened = by;
   }
 
   all<Row extends object>(statement: Sql): Promise<Row[]> {
@@ -243,11 +265,13 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   let broken: Error | undefined;
   try {
     options.asked?.signal.throwIfAborted();
-    const [, opened] = await together([
+    const begun = together([
       send(client, { text: options.one_state ? `begin ${one_state}` : 'begin' }),
       run<Opened>(client, opening(options)),
     ]);
-    const tx = new Tx(client, options, opened[0] as Opened, store.writeEvents);
+    const tx = new Tx(client, options, store.writeEvents);
+    const [, [opened]] = await begun;
+    tx.opened({ ...(opened as Opened), ...(options.now ? { now: options.now } : {}) });
     const result = await within(tx, work);
     // From here on it is sent as a whole, and may commit although it is cancelled.
     options.asked?.signal.throwIfAborted();
@@ -272,7 +296,8 @@ async function readOnce<T>({ database }: Store, options: TransactionOptions, wor
   const opened = together([send(client, { text: begin }), run(client, opening(options))]);
   // Its failure is thrown in place of what failed because of it.
   opened.catch(() => {});
-  const tx = new Tx(client, options, { now: new Date(databaseTime()).toISOString(), ...nothing_stored });
+  const tx = new Tx(client, options);
+  tx.opened({ now: new Date(databaseTime()).toISOString(), ...nothing_stored });
   try {
     options.asked?.signal.throwIfAborted();
     const result = await work(tx);
@@ -309,7 +334,7 @@ export const opening = ({ organization_id, idempotency_key, asked }: Transaction
     : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null}, ${asked?.most_ms ?? null})`;
 
 /** @internal Awaits statements that went out together; the first failure in their order is the cause of the others. */
-export async function together<T extends readonly unknown[]>(
+export async function together<const T extends readonly unknown[]>(
   statements: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   const results = await Promise.allSettled(statements);

@@ -221,7 +221,13 @@ function wheresOf(
   const absent = Object.entries(filters).flatMap(([name, filter]) =>
     query[name] === undefined ? (filter.absent ?? []) : [],
   );
-  const all = [scope, resource.alive, ...(condition ? [condition] : []), ...absent.map(({ where }) => where), ...wheres];
+  const all = [
+    scope,
+    resource.alive,
+    ...(condition ? [condition] : []),
+    ...absent.map(({ where }) => where),
+    ...wheres,
+  ];
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   // What two defaults leave is known of neither.
   const total = absent[0]?.total ?? resource.total;

@@ -42,7 +42,14 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const nothing = z.strictObject({});
 type Nothing = typeof nothing;
 
-interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, Asked = unknown> {
+interface Options<
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  Asked = unknown,
+  Ahead = unknown,
+> {
   /** `partners.create`: also the operationId. */
   name: string;
   method: Method;
@@ -92,7 +99,9 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   refuse_test_key?: (params: Record<string, string>) => void;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
-  run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
+  /** What it is judged by, as far as that follows from the request alone: read with the begin of the transaction. What it gives is `ahead` of `run`. */
+  ahead?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'tx' | 'params' | 'body'>) => Promise<Ahead>;
+  run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked; ahead: Ahead }) => Promise<z.input<R>>;
   /** All its rows, in a transaction that only reads, for a GET whose query has `formatFields`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
   /** The files that a GET answers with, in a transaction that only reads: beside JSON by `format` in its query and by `Accept`. */
@@ -126,7 +135,8 @@ export function operation<
   Q extends z.ZodType = Nothing,
   B extends z.ZodType = Nothing,
   Asked = undefined,
->(options: Options<P, Q, B, R, Asked>): Operation {
+  Ahead = undefined,
+>(options: Options<P, Q, B, R, Asked, Ahead>): Operation {
   return {
     ...(options as unknown as Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType>),
     params: options.params ?? nothing,

@@ -9,7 +9,6 @@ import { id, objectName, text, timestamp, timestampInput } from '../../core/valu
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { customers } from '../customers/customer.ts';
-import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
@@ -169,15 +168,15 @@ export type Cause =
 export const because = (tx: Tx, cause: Cause, refund_id = ''): void =>
   tx.send(sql`select program.because(${cause}, ${refund_id})`);
 
-/** Records the commission of a sale and emits `commission.created`. It starts `due` where no holding period is left, else `pending`. */
+/** Records the commission of a sale, which is then to be told. It starts `due` where no holding period is left, else `pending`. */
 export async function createSaleCommission(
   tx: Tx,
   program: Program,
-  sale: Sale,
+  sale: Pick<Sale, 'id' | 'program_id' | 'partner_id' | 'customer_id' | 'occurred_at'>,
   { outcome: _, ...earned }: CommissionOutcome & { outcome: 'commission' },
 ): Promise<Commission> {
   const mature_at = matureAt(sale.occurred_at, program.holding_period_days);
-  const commission = (await commissions.insert(tx, {
+  return (await commissions.insert(tx, {
     ...earned,
     base_is_net: program.commission_on_net_revenue,
     id: newId('com'),
@@ -189,6 +188,4 @@ export async function createSaleCommission(
     status: statusAt(mature_at, tx.now),
     mature_at,
   })) as Commission;
-  tx.emit(event('commission.created', commission));
-  return commission;
 }

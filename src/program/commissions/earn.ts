@@ -1,57 +1,115 @@
-import sql, { join, type Sql } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import sql, { type Sql } from 'sql-template-tag';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
-import type { Customer } from '../customers/customer.ts';
 import type { Partner } from '../partners/partner.ts';
 import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
+import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
+import type { AmountParts } from '../sales/net_amount.ts';
 import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
 import { uncounted_statuses } from './commission_state.ts';
 import { rules } from './rule.ts';
 import { type CommissionOutcome, chooseRule, commissionFor, type Rule, type SaleContext } from './rule_choice.ts';
 
-/** The partner who is credited with the sale, and the customer's history. */
+/** What a partner is paid by, besides the sale itself. */
+export interface Terms {
+  rules: (Rule & { payments: number })[];
+  tag_ids: string[];
+  came_by: CameBy;
+}
+
+/** The partner who is credited with the sale, and when its customer first paid: null when by this sale. */
 interface Credit {
   partner: Partner;
-  customer?: Customer | undefined;
   first_sale_at: string | null;
 }
 
-/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
-export async function earnedBy(tx: Tx, program: Program, sale: Sale, credit: Credit): Promise<CommissionOutcome> {
-  if (credit.partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const active_rules = await rulesFor(tx, program, credit.partner);
-  const context = await contextOf(tx, program, sale, credit, active_rules);
-  const chosen = chooseRule(active_rules, context)?.rule_id;
-  const isTiered = active_rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
-  const month = isTiered ? await monthOf(tx, sale) : {};
-  return exactly(() => commissionFor(active_rules, { ...context, ...month }));
+/** A sale, recorded or about to be. */
+export type JudgedSale = Pick<
+  Sale,
+  | keyof AmountParts
+  | 'id'
+  | 'partner_id'
+  | 'occurred_at'
+  | 'created_at'
+  | 'currency'
+  | 'net_amount_minor'
+  | 'is_first_sale'
+  | 'product_id'
+>;
+
+/**
+ * Reads them all at once.
+ * @param came_by what the customer came by, whoever the partner of it is
+ * @param sale_id whose own commissions are not counted; null for one that has none yet
+ */
+export async function termsFor(
+  tx: Tx,
+  { program_id, partner_id }: { program_id: string; partner_id: string },
+  customer_id: string | undefined,
+  came_by: Visited,
+  sale_id: string | null = null,
+): Promise<Terms> {
+  const [active_rules, tag_ids, of_partner] = await together([
+    rulesFor(tx, { program_id, partner_id }, customer_id, sale_id),
+    tagsOf(tx, partner_id),
+    cameBy(tx, came_by, partner_id),
+  ]);
+  return { rules: active_rules, tag_ids, came_by: of_partner };
 }
 
-/** The active rules, but for those that name other partners: each partner with a deal has one. */
-const rulesFor = (tx: Tx, program: Program, partner: Credit['partner']): Promise<Rule[]> =>
-  tx.all<Rule>(sql`
-    select ${rules.columns} from ${rules.from}
-    where ${tenant(tx)} and t.program_id = ${program.id} and ${rules.alive} and t.status = 'active'
-      and (t.partner_ids = '{}' or ${partner.id} = any(t.partner_ids))`);
-
-/** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
-async function contextOf(
+/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
+export async function earnedBy(
   tx: Tx,
   program: Program,
-  sale: Sale,
-  { partner, customer, first_sale_at }: Credit,
-  active_rules: Rule[],
-): Promise<SaleContext> {
-  const [tag_ids, rate_override, payments] = await Promise.all([
-    tagsOf(tx, partner.id),
-    rateOverride(tx, sale),
-    customer === undefined ? [] : paymentsOf(tx, customer, sale, active_rules),
-  ]);
-  const { occurred_at, amount_minor, currency, is_first_sale, link_id, product_id } = sale;
+  sale: JudgedSale,
+  { partner, first_sale_at }: Credit,
+  terms: Terms,
+): Promise<CommissionOutcome> {
+  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
+  const context = contextOf(program, sale, { partner, first_sale_at }, terms);
+  const chosen = chooseRule(terms.rules, context)?.rule_id;
+  const isTiered = terms.rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
+  const month = isTiered ? await monthOf(tx, sale) : {};
+  return exactly(() => commissionFor(terms.rules, { ...context, ...month }));
+}
+
+/**
+ * The active rules, but for those that name other partners: each partner with a deal has one. With each that pays for so many sales of a customer at
+ * most, how many others it pays for: one whose commission was clawed back whole is none. Counts no further than that number, by an index.
+ */
+const rulesFor = (
+  tx: Tx,
+  { program_id, partner_id }: { program_id: string; partner_id: string },
+  customer_id: string | undefined,
+  sale_id: string | null,
+): Promise<Terms['rules']> =>
+  tx.all(sql`
+    select ${rules.columns}, case when t.max_payments is null then 0 else (
+      select count(*) from (
+        select from program.commission c
+        where c.organization_id = t.organization_id and c.customer_id = ${customer_id ?? null} and c.rule_id = t.id
+          and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
+        group by c.sale_id
+        having sum(c.amount_minor) > 0
+        limit t.max_payments
+      ) as paid
+    ) end as payments
+    from ${rules.from}
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${rules.alive} and t.status = 'active'
+      and (t.partner_ids = '{}' or ${partner_id} = any(t.partner_ids))`);
+
+/** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
+function contextOf(
+  program: Program,
+  sale: JudgedSale,
+  { partner, first_sale_at }: Credit,
+  { rules: active_rules, tag_ids, came_by }: Terms,
+): SaleContext {
+  const { occurred_at, amount_minor, currency, is_first_sale, product_id } = sale;
   return {
     occurred_at,
     amount_minor,
@@ -60,49 +118,16 @@ async function contextOf(
     program_currency: program.currency,
     is_first_sale,
     partner_id: partner.id,
-    link_id,
+    link_id: came_by.link_id,
     group_id: partner.group_id,
     tag_ids,
     product_id,
-    rate_override,
+    rate_override: came_by.rate_override as Rate | null,
     first_sale_at,
-    payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+    payments_by_rule: Object.fromEntries(active_rules.map(({ id, payments }) => [id, payments])),
     month_sales_count: 0,
     month_revenue_minor: 0,
   };
-}
-
-async function rateOverride(tx: Tx, { link_id }: Sale): Promise<Rate | null> {
-  if (link_id === null) return null;
-  const link = await tx.maybe<{ rate_override: Rate | null }>(
-    sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${link_id}`,
-  );
-  return link?.rate_override ?? null;
-}
-
-/**
- * How many other sales of the customer each rule pays for that pays for so many at most: one whose commission was clawed back whole is none. Counts
- * no further than that number, by an index.
- */
-async function paymentsOf(
-  tx: Tx,
-  { id: customer_id }: Customer,
-  { id: sale_id }: Sale,
-  active_rules: Rule[],
-): Promise<{ rule_id: string; payments: number }[]> {
-  const paidBy = ({ id: rule_id, max_payments }: Rule) => sql`
-    select ${rule_id} as rule_id, (
-      select count(*) from (
-        select from program.commission t
-        where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id = ${rule_id} and t.sale_id <> ${sale_id}
-          and t.deleted_at is null and t.status not in ${uncounted_statuses}
-        group by t.sale_id
-        having sum(t.amount_minor) > 0
-        limit ${max_payments}
-      ) as paid
-    ) as payments`;
-  const limited = active_rules.filter(({ max_payments }) => max_payments !== null);
-  return limited.length === 0 ? [] : tx.all(join(limited.map(paidBy), ' union all '));
 }
 
 /** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
@@ -127,7 +152,7 @@ export function exactly<T>(compute: () => T): T {
  */
 async function monthOf(
   tx: Tx,
-  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: Sale,
+  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: JudgedSale,
 ): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
   await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   return tx.one(sql`

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
@@ -199,7 +199,7 @@ export async function createCustomer(
     },
     sql`on conflict do nothing`,
   );
-  if (!customer) throw takenExternalId(await customerByExternalId(tx, program, fields.external_customer_id ?? ''));
+  if (!customer) throw takenExternalId(await customerByExternalId(tx, program.id, fields.external_customer_id ?? ''));
   assessLater(tx, 'customer', customer.id);
   return customer;
 }
@@ -217,28 +217,29 @@ export const lockCustomer = (tx: Tx, id: string): Promise<Customer> =>
     sql`select ${customers.columns} from ${customers.from} where ${tenant(tx)} and t.id = ${id} ${lockOf(true)}`,
   );
 
-/**
- * The customer with the processor's id, locked. If there is none, locks the id instead, so that of the sales and sign-ups that would
- * create the customer one does, and the others find it.
- */
-export async function findCustomerOrLock(
+/** The customer with the processor's id, locked. */
+export const customerByExternalId = (
   tx: Tx,
-  program: { id: string },
-  external_customer_id: string,
-): Promise<Customer | undefined> {
-  const customer = await customerByExternalId(tx, program, external_customer_id);
-  if (customer) return customer;
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program.id} ${external_customer_id}`}, 1))`);
-  return customerByExternalId(tx, program, external_customer_id);
-}
-
-const customerByExternalId = (
-  tx: Tx,
-  program: { id: string },
+  program_id: string,
   external_customer_id: string,
 ): Promise<Customer | undefined> =>
   customers.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_customer_id = ${external_customer_id}`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`,
     lockOf(true),
   );
+
+/**
+ * The same where none was found: locks the id, so that of the sales and sign-ups that would create the customer one does, and the others find it.
+ */
+export async function findCustomerOrLock(
+  tx: Tx,
+  { id: program_id }: { id: string },
+  external_customer_id: string,
+): Promise<Customer | undefined> {
+  const [, customer] = await together([
+    tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${external_customer_id}`}, 1))`),
+    customerByExternalId(tx, program_id, external_customer_id),
+  ]);
+  return customer;
+}

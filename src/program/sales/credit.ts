@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
 import { type Attribution, type Customer, createCustomer, customers } from '../customers/customer.ts';
@@ -7,7 +7,7 @@ import { endSelfReferral } from '../customers/self_referral.ts';
 import { createCustomerOfReferral } from '../customers/sign_up.ts';
 import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
-import { type CustomerClaim, describedCustomer, type NamedCustomer, namedCustomer } from './named_customer.ts';
+import { type CustomerClaim, describedCustomer, type NamedCustomer } from './named_customer.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 
 /** What a sale says of its customer, and of who brought the customer. */
@@ -33,16 +33,16 @@ export interface Credit {
 
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
- * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
+ * customer's partner; else the click. A first match binds the customer."
+ * @param named whose customer is locked, so that one sale of many is the first
  * @returns no partner when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
  * partner who is the customer: the sale is recorded all the same
  */
-export async function creditSale(tx: Tx, program: Program, claim: Claim): Promise<Credit> {
-  const named = await namedCustomer(tx, program, claim);
+export async function creditSale(tx: Tx, program: Program, claim: Claim, named: NamedCustomer): Promise<Credit> {
   const { customer } = named;
-  const first_sale_at = customer ? await firstSaleAt(tx, customer.id) : null;
+  const reading = customer ? firstSaleAt(tx, customer.id) : Promise.resolve(null);
+  const [first_sale_at, attribution] = await together([reading, attributionOf(tx, program, claim, named, reading)]);
   const first = { is_first_sale: first_sale_at === null, first_sale_at };
-  const attribution = await attributionOf(tx, program, claim, named, first.is_first_sale);
   const own_purchase = await ownPurchase(tx, program, claim, named, attribution);
   if (own_purchase || !attribution)
     return {
@@ -64,19 +64,23 @@ export async function creditSale(tx: Tx, program: Program, claim: Claim): Promis
   };
 }
 
+/** The partner who is credited if the sale has no coupon of another one, and is nobody's own purchase. */
+export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: NamedCustomer): string | undefined =>
+  partner_id ?? customer?.partner_id ?? referred?.partner.id;
+
 /** Who is credited, and by what; undefined where nobody is. */
 async function attributionOf(
   tx: Tx,
   program: Program,
   { partner_id, coupon_external_id }: Claim,
   { customer, referred }: NamedCustomer,
-  is_first_sale: boolean,
+  first_sale_at: Promise<string | null>,
 ): Promise<Attribution | undefined> {
   if (partner_id !== undefined) {
     return { partner: await partnerOf(tx, program, partner_id, 'share'), tracked_by: 'api' };
   }
   const by_coupon =
-    is_first_sale && coupon_external_id !== undefined
+    coupon_external_id !== undefined && (await first_sale_at) === null
       ? await couponAttribution(tx, program, coupon_external_id)
       : undefined;
   if (by_coupon) return by_coupon;
@@ -164,17 +168,4 @@ async function newCustomer(
     return createCustomerOfReferral(tx, program, { ...attribution, referral }, payer);
   }
   return described && createCustomer(tx, program, attribution, payer);
-}
-
-/** The link and the visit that a customer came by, as far as they are this partner's: a link pays by its own rate to its own partner alone. */
-export async function cameBy(
-  tx: Tx,
-  customer: Pick<Customer, 'link_id' | 'referral_id'> | undefined,
-  partner_id: string,
-): Promise<Pick<Customer, 'link_id' | 'referral_id'>> {
-  if (!customer?.referral_id) return { link_id: null, referral_id: null };
-  return tx.one(sql`
-    select
-      (select t.id from program.link t where ${tenant(tx)} and t.id = ${customer.link_id} and t.partner_id = ${partner_id}) as link_id,
-      (select t.id from program.referral t where ${tenant(tx)} and t.id = ${customer.referral_id} and t.partner_id = ${partner_id}) as referral_id`);
 }

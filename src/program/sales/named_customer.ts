@@ -1,8 +1,14 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
-import { type Customer, type CustomerFields, customers, findCustomerOrLock } from '../customers/customer.ts';
+import {
+  type Customer,
+  type CustomerFields,
+  customerByExternalId,
+  customers,
+  findCustomerOrLock,
+} from '../customers/customer.ts';
 import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import type { Program } from '../programs/program.ts';
@@ -24,13 +30,40 @@ export interface NamedCustomer {
   referred?: ReferredVisitor;
 }
 
+/** The customers whom a sale identifies, locked, and its click. */
+export interface Found {
+  by_id: Customer | undefined;
+  by_external_id: Customer | undefined;
+  click: (JudgedClick & { referral_id: string | null }) | undefined;
+}
+
+/**
+ * Reads what a sale names, all at once.
+ * @throws Problem resource_not_found
+ */
+export async function findNamed(tx: Tx, claim: CustomerClaim & { program_id: string }): Promise<Found> {
+  const { program_id, customer_id, click_id } = claim;
+  const external_id = externalIdOf(claim);
+  const [by_id, by_external_id, click] = await together([
+    customer_id === undefined ? undefined : customerOf(tx, program_id, customer_id),
+    external_id === undefined ? undefined : customerByExternalId(tx, program_id, external_id),
+    click_id === undefined ? undefined : namedClick(tx, program_id, click_id),
+  ]);
+  return { by_id, by_external_id, click };
+}
+
 /**
  * The customer, locked: the one who is identified, or else the one who signed up by the click.
- * @throws Problem resource_not_found; invalid_parameter when what identifies the customer is contradictory
+ * @throws Problem invalid_parameter when what identifies the customer is contradictory
  */
-export async function namedCustomer(tx: Tx, program: Program, claim: CustomerClaim): Promise<NamedCustomer> {
-  const identified = await identifiedCustomer(tx, program, claim);
-  const click = claim.click_id === undefined ? undefined : await namedClick(tx, program, claim.click_id);
+export async function namedCustomer(
+  tx: Tx,
+  program: Program,
+  claim: CustomerClaim,
+  found: Found,
+): Promise<NamedCustomer> {
+  const identified = await identifiedCustomer(tx, program, claim, found);
+  const { click } = found;
   if (!click) return identified ? { customer: await completed(tx, identified, claim) } : {};
   const known = identified ?? (await customerOfReferral(tx, program, click.referral_id, claim));
   if (known) return { customer: await completed(tx, known, claim), click };
@@ -55,23 +88,28 @@ export function describedCustomer({
 }
 
 /** By the id, by the processor's id, or by both, which then must agree. */
-async function identifiedCustomer(tx: Tx, program: Program, claim: CustomerClaim): Promise<Customer | undefined> {
-  const { customer_id } = claim;
-  if (customer_id !== undefined) await requireCustomer(tx, program, customer_id);
+async function identifiedCustomer(
+  tx: Tx,
+  program: Program,
+  claim: CustomerClaim,
+  { by_id, by_external_id }: Found,
+): Promise<Customer | undefined> {
   const external_id = externalIdOf(claim);
-  const by_external_id = external_id === undefined ? undefined : await findCustomerOrLock(tx, program, external_id);
-  if (customer_id === undefined) return by_external_id;
-  if (by_external_id && by_external_id.id !== customer_id)
+  const of_external_id =
+    by_external_id ?? (external_id === undefined ? undefined : await findCustomerOrLock(tx, program, external_id));
+  if (by_id && of_external_id && of_external_id.id !== by_id.id)
     throw contradiction(
       externalIdParam(claim),
-      `The external_customer_id '${external_id}' is that of the customer ${by_external_id.id}, and customer_id names another one. Send one of them.`,
+      `The external_customer_id '${external_id}' is that of the customer ${of_external_id.id}, and customer_id names another one. Send one of them.`,
     );
-  return by_external_id ?? customers.get(tx, customer_id, { param: 'customer_id', lock: true });
+  return by_id ?? of_external_id;
 }
 
-async function requireCustomer(tx: Tx, program: Program, customer_id: string): Promise<void> {
-  const { program_id } = await customers.get(tx, customer_id, { param: 'customer_id' });
-  if (program_id !== program.id) throw notFound('customer', customer_id, 'customer_id');
+/** @throws Problem resource_not_found */
+async function customerOf(tx: Tx, program_id: string, id: string): Promise<Customer> {
+  const customer = await customers.get(tx, id, { param: 'customer_id', lock: true });
+  if (customer.program_id !== program_id) throw notFound('customer', id, 'customer_id');
+  return customer;
 }
 
 const externalIdOf = ({ external_customer_id, customer }: CustomerClaim): string | undefined =>
@@ -83,7 +121,7 @@ const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
 /** @throws Problem resource_not_found */
 async function namedClick(
   tx: Tx,
-  program: Program,
+  program_id: string,
   click_id: string,
 ): Promise<JudgedClick & { referral_id: string | null }> {
   const click = await tx.maybe<JudgedClick & { referral_id: string | null }>(sql`
@@ -91,7 +129,7 @@ async function namedClick(
     from program.click t
     left join program.referral r
       on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'
-    where ${tenant(tx)} and t.program_id = ${program.id} and t.id = ${click_id}`);
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id}`);
   if (!click) throw notFound('click', click_id, 'click_id');
   return click;
 }

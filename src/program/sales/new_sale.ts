@@ -8,7 +8,8 @@ import { currency, minorNotNegative } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { identity } from '../customers/customer.ts';
 import { program_id } from '../events/fields.ts';
-import { type Credit, cameBy } from './credit.ts';
+import type { Visited } from './came_by.ts';
+import type { Credit } from './credit.ts';
 import { type AmountParts, amount_fields, netAmount, partBeyondAmount } from './net_amount.ts';
 import { type Sale, sales } from './sale.ts';
 
@@ -91,52 +92,48 @@ export function refuseNegativeNet(amounts: AmountParts, given: readonly (keyof A
 }
 
 /** @throws Problem resource_already_exists: the charge is recorded */
-export async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
-  const existing = await saleOfCharge(tx, body);
-  if (existing) throw repeatedCharge(body.external_charge_id, existing);
+export async function refuseRepeatedCharge(tx: Tx, { program_id, external_charge_id }: NewSale): Promise<void> {
+  const existing = await sales.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`,
+  );
+  if (existing) throw repeatedCharge(external_charge_id, existing);
 }
 
-const saleOfCharge = (tx: Tx, { program_id, external_charge_id }: NewSale): Promise<Sale | undefined> =>
-  sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`);
-
-const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
+const repeatedCharge = (charge: string, existing: Sale): Problem =>
   alreadyExists(
     'external_charge_id',
     `The charge '${charge}' is already recorded in this program. Its commission is unchanged.`,
     existing,
   );
 
-/** @throws Problem resource_already_exists when the charge was recorded meanwhile */
-export async function recordSale(
+/** What a sale is recorded with. */
+export type SaleDraft = ReturnType<typeof draftOf>;
+
+/** @param came_by what the customer came by, where that is the partner's */
+export function draftOf(
   tx: Tx,
   body: NewSale,
   { partner, customer, coupon_id, is_first_sale, own_purchase }: Credit,
-): Promise<Sale> {
-  const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
+  { link_id, referral_id }: Visited,
+) {
+  const { program_id, external_charge_id, external_subscription_id, currency, metadata } = body;
+  const { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
   refuseNegativeNet(amounts, amount_fields);
-  const sale = await sales.insert(
-    tx,
-    {
-      ...amounts,
-      id: newId('sale'),
-      program_id,
-      external_charge_id,
-      partner_id: partner?.id,
-      customer_id: customer?.id,
-      ...(partner ? await cameBy(tx, customer, partner.id) : {}),
-      coupon_id,
-      self_referral_partner_id: own_purchase?.partner_id,
-      external_subscription_id: body.external_subscription_id,
-      product_id: body.product_id,
-      currency: body.currency,
-      net_amount_minor: netAmount(amounts),
-      is_first_sale,
-      occurred_at: body.occurred_at ?? tx.now,
-      metadata: body.metadata,
-    },
-    sql`on conflict (organization_id, program_id, external_charge_id) where deleted_at is null do nothing`,
-  );
-  if (!sale) throw repeatedCharge(external_charge_id, await saleOfCharge(tx, body));
-  return sale;
+  return {
+    ...amounts,
+    ...{ id: newId('sale'), program_id, external_charge_id, external_subscription_id, currency, metadata },
+    ...{ link_id, referral_id, coupon_id, is_first_sale },
+    partner_id: partner?.id ?? null,
+    customer_id: customer?.id ?? null,
+    self_referral_partner_id: own_purchase?.partner_id,
+    product_id: body.product_id ?? null,
+    net_amount_minor: netAmount(amounts),
+    occurred_at: body.occurred_at ?? tx.now,
+    created_at: tx.now,
+  };
 }
+
+/** Records a sale. Where the charge was recorded meanwhile the transaction has lost a race: run again, it finds that. */
+export const recordSale = async (tx: Tx, draft: SaleDraft): Promise<Sale> => (await sales.insert(tx, draft)) as Sale;

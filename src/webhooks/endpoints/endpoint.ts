@@ -152,7 +152,7 @@ function asEachKeyReads(policy: EventPolicy, read: Operation): Operation {
     ...read,
     test_keys: true,
     query: (read.query as z.ZodObject).omit('of_tests' in (read.query as z.ZodObject).shape ? { of_tests: true } : {}),
-    run: async (context) => read.run({ ...(await asSeen(context)), asked: undefined }),
+    run: async (context) => read.run({ ...(await asSeen(context)), asked: undefined, ahead: undefined }),
     ...(stream ? { stream: async (context) => stream({ ...(await asSeen(context)), format: context.format }) } : {}),
   };
 }

@@ -367,6 +367,7 @@ function listOf(
     const params = operation.path.includes('{id}') ? { id: `whe_${newest}` } : {};
     return (await operation.run({
       asked: undefined,
+      ahead: undefined,
       tx: recording,
       caller,
       services,
