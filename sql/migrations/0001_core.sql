@@ -221,17 +221,6 @@ create table core.worker (
 comment on table core.worker is 'Worker processes. Each holds the session advisory lock (classid 1, lock_key) for as long as it lives.';
 comment on column core.worker.pool_ids is 'graphile-worker pools of this process: what they hold locked is freed when the process is dead.';
 
--- Under load a worker looks for events every few milliseconds anyway: then a commit need not enqueue a job for each.
-create unlogged table core.watch (
-  name text not null,
-  slot bigint not null,
-  watched_by text collate "C" not null,
-  primary key (name, slot)
-);
-comment on table core.watch is
-  'Work that a worker looks for by itself for the whole of a tenth of a second: nobody needs to enqueue a job for it. Whatever is missed is swept up.';
-comment on column core.watch.slot is 'Tenths of a second since 1970.';
-
 -- Requests have no business here; should one ever get any, it sees its own organization alone.
 create table core.outgoing_mail (
   organization_id text collate "C" not null references core.organization on delete cascade,

@@ -1,61 +1,64 @@
--- The tenth of a second that `at` is in.
-create or replace function core.slot_of(at timestamptz) returns bigint
-language sql stable parallel safe
-return floor(extract(epoch from at) * 10)::bigint;
-
--- The one door to the job queue for the API's role: all jobs of a transaction in one call.
--- `jobs` is an array of {identifier, payload, job_key?, run_at?, priority?, max_attempts?, queue_name?, unless_watched?}. A job is left out
--- while a worker watches for its work until well after this transaction's commit. Always by the indexes: a session that planned this while few
--- jobs waited would read all that wait for each job that has a key.
-create or replace function core.enqueue(jobs json) returns void
+-- The one door to the job queue for the API's role: all jobs of a transaction in one call. `jobs` is an array of
+-- {identifier, payload, job_key?, run_at?, max_attempts?}. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks,
+-- queues and keys, in one insert; what that cannot do is left to add_jobs: jobs of tasks that no worker has had yet, and those whose key a job
+-- holds that runs or has failed for good. `notifies`: workers are told with the commit; else the caller tells them after it.
+-- Always by the indexes: a session that planned this while few jobs waited would read all that wait for each job that has a key.
+create or replace function core.enqueue(jobs json, notifies boolean default true) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
-  wanted graphile_worker.job_spec[] := array(
-    select json_populate_record(null::graphile_worker.job_spec, job)
-    from json_array_elements(jobs) with ordinality as given (job, nth)
-    where not exists (
-      select from core.watch w
-      where w.name = given.job ->> 'unless_watched' and w.slot = (select core.slot_of(clock_timestamp() + interval '50 milliseconds'))
-    )
-    order by given.nth
-  );
+  count integer;
+  tasks json;
+  remaining graphile_worker.job_spec[];
 begin
-  if cardinality(wanted) > 0 then
-    perform graphile_worker.add_jobs(wanted);
+  with given as materialized (
+    select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.run_at, j.max_attempts
+    from rows from (
+      json_to_recordset(jobs) as (identifier text, payload json, job_key text, run_at timestamptz, max_attempts smallint)
+    ) with ordinality as j (identifier, payload, job_key, run_at, max_attempts, nth)
+    left join graphile_worker._private_tasks t on t.identifier = j.identifier
+  ),
+  inserted as (
+    insert into graphile_worker._private_jobs as waiting (task_id, payload, key, run_at, max_attempts)
+    select g.task_id, coalesce(g.payload, '{}'), g.job_key, coalesce(g.run_at, now()), coalesce(g.max_attempts, 25)
+    from given g
+    where g.task_id is not null
+    order by g.nth
+    on conflict (key) do update
+    set
+      job_queue_id = excluded.job_queue_id,
+      task_id = excluded.task_id,
+      payload = excluded.payload,
+      run_at = excluded.run_at,
+      max_attempts = excluded.max_attempts,
+      priority = excluded.priority,
+      flags = excluded.flags,
+      revision = waiting.revision + 1,
+      attempts = 0,
+      last_error = null,
+      updated_at = now()
+    where waiting.is_available
+    returning waiting.key
+  )
+  select
+    count(*), json_agg(distinct g.identifier),
+    array_agg((g.identifier, g.payload, null, g.run_at, g.max_attempts, g.job_key, null, null)::graphile_worker.job_spec order by g.nth)
+      filter (where g.task_id is null or (g.job_key is not null and g.job_key not in (select i.key from inserted i where i.key is not null)))
+  from given g
+  into count, tasks, remaining;
+
+  if remaining is not null then
+    perform graphile_worker.add_jobs(remaining);
+  end if;
+  if notifies and count > 0 then
+    perform pg_notify('jobs:insert', json_build_object('count', count, 'tasks', tasks)::text);
   end if;
 end
 $$;
-revoke execute on function core.enqueue(json) from public;
-grant execute on function core.enqueue(json) to rail_api;
-
--- Makes `worker` the one who watches, for so long from now on; false while another one does, of which nothing is changed then. A row for each
--- tenth of a second that it watches to its end, so that nobody walks past the versions of earlier ones.
-create or replace function core.keep_watch(name text, worker text, span interval) returns boolean
-language sql volatile
-as $$
-  select pg_advisory_xact_lock(hashtextextended('core.watch ' || name, 0));
-
-  with wanted as materialized (
-    select generate_series(core.slot_of(c.now), core.slot_of(c.now + span) - 1) as slot
-    from (select clock_timestamp() as now) c
-  ),
-  taken as materialized (
-    select exists (
-      select from core.watch w
-      join wanted s on s.slot = w.slot
-      where w.name = keep_watch.name and w.watched_by <> worker
-    ) as by_another
-  ),
-  kept as (
-    insert into core.watch (name, slot, watched_by)
-    select keep_watch.name, s.slot, worker
-    from wanted s
-    cross join taken t
-    where not t.by_another
-    on conflict on constraint watch_pkey do nothing
-  )
-  select not t.by_another from taken t
-$$;
+revoke execute on function core.enqueue(json, boolean) from public;
+grant execute on function core.enqueue(json, boolean) to rail_api;

@@ -59,12 +59,11 @@ as $$
   left join counted n on true
 $$;
 
--- Forgets what was counted and watched in a time that is over, also for whoever read the clock and then waited.
+-- Forgets what was counted in a time that is over, also for whoever read the clock and then waited.
 create or replace function core.forget_past() returns void
 language sql volatile
 as $$
   delete from core.rate_limit_window w where w.second < floor(extract(epoch from clock_timestamp()))::bigint - 60;
-  delete from core.watch w where w.slot < floor(extract(epoch from clock_timestamp()) * 10)::bigint - 600;
 $$;
 
 -- Opens a tenant's transaction: from here on the session is the API's role and sees one organization. With an idempotency key it

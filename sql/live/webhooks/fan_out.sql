@@ -1,22 +1,54 @@
 -- Delivers in the strict sequence: takes the smallest positions that nobody has fanned out, and appends a delivery of each event to the queue
 -- of each endpoint that receives it. Serial by a transaction's advisory lock, which everybody holds who gives queue positions; each statement
 -- under the lock sees all that was committed before it. An event waits until every event of its organization with a lower position has
--- committed or is rolled back (complete_position.sql), so that endpoints receive events in the order in which the event log lists them. `taken` is the number of events: the caller repeats until it is less than `max_events`. It then sees to it that the
--- endpoints get their runs, the slow ones apart.
-create or replace function webhooks.fan_out(max_events integer, out taken integer, out endpoint_ids text[], out slow_endpoint_ids text[])
+-- committed or is rolled back (complete_position.sql), so that endpoints receive events in the order in which the event log lists them.
+--
+-- The first row tells how many events it took (the caller repeats until they are less than `max_events`), and the endpoints that it appended to,
+-- the slow ones apart. The other rows are runs at some of these, begun for `worker` (run.sql): at `most_endpoints`, where nobody sends. The caller
+-- sees to it that the others get theirs.
+create or replace function webhooks.fan_out(
+  max_events integer,
+  worker text default null,
+  lease interval default null,
+  most_endpoints integer default 0,
+  most_deliveries integer default 0
+)
+returns table (
+  taken integer,
+  endpoint_ids text[],
+  slow_endpoint_ids text[],
+  endpoint_id text,
+  token bigint,
+  organization_id text,
+  endpoint_updated_at timestamptz,
+  type text,
+  url text,
+  https_only boolean,
+  secret bytea,
+  previous_secret bytea,
+  queue_position bigint,
+  delivery_id text,
+  event_id text,
+  event_type text,
+  attempt integer,
+  body text,
+  request_id text,
+  cancelled boolean
+)
 language plpgsql volatile
 -- A few events meet many endpoints: never read those all.
+set plan_cache_mode = force_generic_plan
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_seqscan = off
 as $$
+#variable_conflict use_column
 declare
   last_drawn bigint;
   writers jsonb;
 begin
   perform pg_advisory_xact_lock(2, 0);
   if not exists (select from webhooks.pending_event) then
-    taken := 0;
     return;
   end if;
 
@@ -78,5 +110,12 @@ begin
     (select array_agg(q.endpoint_id) from webhooks.endpoint_queue q where not q.slow and q.endpoint_id in (select n.endpoint_id from numbered n)),
     (select array_agg(q.endpoint_id) from webhooks.endpoint_queue q where q.slow and q.endpoint_id in (select n.endpoint_id from numbered n))
   into taken, endpoint_ids, slow_endpoint_ids;
+  return next;
+
+  if most_endpoints > 0 and endpoint_ids is not null then
+    return query
+      select null::integer, null::text[], null::text[], r.*
+      from webhooks.begin_runs(endpoint_ids[1:most_endpoints], worker, lease, most_deliveries) as r;
+  end if;
 end
 $$;

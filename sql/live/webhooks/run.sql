@@ -25,6 +25,7 @@ returns table (
   cancelled boolean
 )
 language plpgsql volatile
+set plan_cache_mode = force_generic_plan
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_seqscan = off
@@ -70,6 +71,7 @@ returns table (
   cancelled boolean
 )
 language plpgsql stable
+set plan_cache_mode = force_generic_plan
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_seqscan = off
@@ -113,6 +115,7 @@ $$;
 create or replace function webhooks.record_runs(runs json, results json, lease interval)
 returns table (endpoint_id text, token bigint)
 language plpgsql volatile
+set plan_cache_mode = force_generic_plan
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_seqscan = off

@@ -21,6 +21,8 @@ export interface WorkerExtension {
   /** What tasks ask for by its class, with `use`. */
   parts: object[];
   chores: Chore[];
+  /** What hears of notifications, by their channels. */
+  hears?: Record<string, () => void>;
   /** Frees what these workers held, which are dead. */
   freeFromDead(worker_ids: string[]): Promise<void>;
   /** Settles when nothing of it is running any more. */

@@ -7,6 +7,7 @@
  * - `batched_completions`: completed one by one, jobs that are finished when the pool stops can stay locked, and run again four hours later.
  * - `keepReturnable`: it shuts down by force when it stops with jobs waiting in its local queue, because it refuses to return them unless
  *   something else is going on in that queue.
+ * - `hearOwnJobs`: each pool looks for jobs whenever there are new ones, of whichever pool. (`core.enqueue` does the work of its `add_jobs`.)
  * - `isPoolSizeWarning`: it warns when the pool has fewer connections than a job each, although jobs are fetched and completed many at a time.
  */
 import type { RunnerOptions, WorkerEvents } from 'graphile-worker';
@@ -94,6 +95,28 @@ export function keepReturnable(events: WorkerEvents): void {
       if (newMode === 'RELEASED') setImmediate(busy.resolve);
     });
   });
+}
+
+/** Lets a pool hear of new jobs of its own tasks alone, where the notification says whose they are. */
+export function hearOwnJobs(events: WorkerEvents, own: Record<string, unknown>): void {
+  events.on('pool:listen:success', ({ client }) => {
+    const emit = client.emit.bind(client) as (...given: unknown[]) => boolean;
+    client.emit = ((...given: unknown[]) => {
+      const [name, message] = given as [string, pg.Notification | undefined];
+      const isOthers = name === 'notification' && message?.channel === 'jobs:insert' && !concerns(message, own);
+      return isOthers || emit(...given);
+    }) as typeof client.emit;
+  });
+}
+
+/** Any session of the database may notify whatever it likes. */
+function concerns({ payload = '' }: pg.Notification, own: Record<string, unknown>): boolean {
+  try {
+    const { tasks } = JSON.parse(payload) as { tasks?: unknown };
+    return !Array.isArray(tasks) || tasks.some((name) => Object.hasOwn(own, name));
+  } catch {
+    return true;
+  }
 }
 
 export const isPoolSizeWarning = (message: string): boolean => message.includes('maxPoolSize');

@@ -15,6 +15,7 @@ import { logFailure } from '../postgres/outage.ts';
 import {
   batched_completions,
   believeMigrationsAlone,
+  hearOwnJobs,
   isPoolSizeWarning,
   keepReturnable,
   type LostConnections,
@@ -103,6 +104,7 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
   const created = once(events, 'pool:create');
   const ended = once(events, 'pool:gracefulShutdown').then(() => {});
   keepReturnable(events);
+  hearOwnJobs(events, plan.tasks);
   const runner = await runJobs({
     ...runnerOptions(plan, context),
     pgPool,

@@ -8,6 +8,8 @@ export interface Liveness {
   /** Settles when the session is lost: from then on others take this worker for dead. */
   lost: Promise<void>;
   addPool(pool_id: string): Promise<void>;
+  /** Calls whoever wants to hear of a channel's notifications, for as long as the session lives. */
+  listen(channel: string, hear: () => void): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -44,6 +46,10 @@ export async function proveLife(url: string): Promise<Liveness> {
         worker_id,
         pool_id,
       ]);
+    },
+    async listen(channel, hear) {
+      client.on('notification', (notification) => notification.channel === channel && hear());
+      await client.query(`listen ${pg.escapeIdentifier(channel)}`);
     },
     async end() {
       await client.query('delete from core.worker where id = $1', [worker_id]).catch(() => {});

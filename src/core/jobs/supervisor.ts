@@ -160,6 +160,8 @@ async function start(started: Started, options: SupervisorOptions, parts: Parts)
     started.pools.push(pool);
     await liveness.addPool(pool.pool_id);
   }
+  for (const [channel, hear] of extensions.flatMap(({ hears = {} }) => Object.entries(hears)))
+    await liveness.listen(channel, hear);
   const schedule = await startSchedule(context.store, schedules, context.log);
   started.stops.push(() => schedule.stop(), ...startHousekeeping(context, extensions));
 }

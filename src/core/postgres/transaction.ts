@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Asked, lend } from '../pool/lending.ts';
 import { databaseTime } from '../values/clock.ts';
@@ -35,10 +35,10 @@ export interface EmittedEvent {
 export type WriteEvents = (
   drafts: EventDraft[],
   of: { organization_id: string; request_id: string | null; now: string },
-) => {
-  statements: Sql[];
-  jobs: Job[];
-};
+) => Sql[];
+
+/** The channel on which those who deliver events hear that some were committed. */
+export const events_channel = 'rail:events';
 
 export interface Job {
   identifier: string;
@@ -46,8 +46,6 @@ export interface Job {
   job_key?: string;
   run_at?: string;
   max_attempts?: number;
-  /** Left out while a worker watches for this work by itself (core.watch). */
-  unless_watched?: string;
 }
 
 export interface TransactionOptions {
@@ -96,8 +94,7 @@ export class Tx {
   readonly #sent: Promise<object[]>[] = [];
   readonly #writeEvents: WriteEvents | undefined;
   readonly #rendered: Sql[] = [];
-  /** What delivers the events that are written. */
-  #event_jobs: Job[] = [];
+  #has_events = false;
   #cursors = 0;
 
   /** @param writeEvents left out where nothing is written */
@@ -174,9 +171,8 @@ export class Tx {
     if (this.#drafts.length === 0) return;
     if (this.organization_id === '') throw new Error('Events belong to an organization: open the transaction for one.');
     if (!this.#writeEvents) throw new Error('A transaction that only reads emits no events.');
-    const { statements, jobs } = this.#writeEvents(this.#drafts.splice(0), this);
-    this.#event_jobs = jobs;
-    this.#rendered.push(...statements);
+    this.#rendered.push(...this.#writeEvents(this.#drafts.splice(0), this));
+    this.#has_events = true;
   }
 
   /** Enqueues a job that runs once this transaction has committed. `identifier` is the task's path under tasks/. */
@@ -204,9 +200,19 @@ export class Tx {
   /** @internal What goes out together with the commit: one event statement, one call for all jobs. */
   closing(): Sql[] {
     this.renderEmitted();
-    const jobs = [...this.#jobs, ...this.#event_jobs];
-    const enqueuing = jobs.length > 0 ? [sql`select core.enqueue(${JSON.stringify(jobs)}::json)`] : [];
+    const jobs = this.#jobs;
+    const enqueuing = jobs.length > 0 ? [sql`select core.enqueue(${JSON.stringify(jobs)}::json, false)`] : [];
     return [...this.#rendered, ...enqueuing, ...this.#last];
+  }
+
+  /** @internal Whether it writes events: to be asked after `closing`. */
+  get has_events(): boolean {
+    return this.#has_events;
+  }
+
+  /** @internal The tasks of its jobs that are to run at once. */
+  get tasks(): string[] {
+    return this.#jobs.filter(({ run_at }) => run_at === undefined).map(({ identifier }) => identifier);
   }
 
   /** @internal What was sent, settled. @throws the first failure among it */
@@ -229,6 +235,8 @@ export interface Store {
   /** What reads that may lag are made on, where there is one. */
   replica?: Database | undefined;
   writeEvents: WriteEvents;
+  /** Set in a process that delivers events: hears that some were committed here. Elsewhere those processes are notified. */
+  hearEvents?: (() => void) | undefined;
 }
 
 /** The same store, for transactions that write nothing and may see a state of some seconds ago. */
@@ -276,9 +284,9 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
     // From here on it is sent as a whole, and may commit although it is cancelled.
     options.asked?.signal.throwIfAborted();
     const closing = tx.closing().map((statement) => run(client, statement));
-    const committed = send(client, { text: 'commit' });
+    const committed = commit(client, notificationsOf(tx, store));
     await together([tx.settle(), ...closing, committed]);
-    if ((await committed).command !== 'COMMIT') throw new Error('The transaction did not commit.');
+    if (tx.has_events) store.hearEvents?.();
     return result;
   } catch (error) {
     await send(client, { text: 'rollback' }).catch((failure: Error) => {
@@ -288,6 +296,27 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   } finally {
     await giveBack(broken);
   }
+}
+
+/** What workers are told once it has committed. */
+function notificationsOf({ has_events, tasks }: Tx, { hearEvents }: Store): string[] {
+  const jobs = JSON.stringify({ count: tasks.length, tasks: [...new Set(tasks)] });
+  return [
+    ...(has_events && !hearEvents ? [`notify "${events_channel}"`] : []),
+    ...(tasks.length > 0 ? [`notify "jobs:insert", ${pg.escapeLiteral(jobs)}`] : []),
+  ];
+}
+
+/**
+ * Commits, and then notifies in the same round trip. Inside the transaction a notification would have each commit wait for the disk by itself, one
+ * after another. What is lost with this process is found all the same: the sweep finds events, and workers look for jobs every second.
+ */
+async function commit(client: pg.PoolClient, notifications: string[]): Promise<void> {
+  const answer: pg.QueryResult | pg.QueryResult[] = await send(client, {
+    text: ['commit', ...notifications].join('; '),
+  });
+  const [committed] = [answer].flat();
+  if (committed?.command !== 'COMMIT') throw new Error('The transaction did not commit.');
 }
 
 async function readOnce<T>({ database }: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {

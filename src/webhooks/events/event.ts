@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import type { EmittedEvent, EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 import { withoutEmails } from '../../core/values/texts/without_emails.ts';
-import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
 import { replacedFields } from './personal_data.ts';
 import type { EventPolicy } from './policy.ts';
@@ -14,15 +13,13 @@ import type { EventPolicy } from './policy.ts';
  */
 export function eventWriter(policies: EventPolicy[]): WriteEvents {
   const known = new Map(policies.map((policy) => [policy.product, policy]));
-  return (drafts, context) => ({
-    statements: runsOf(drafts).map((run) => {
+  return (drafts, context) =>
+    runsOf(drafts).map((run) => {
       const [{ product }] = run;
       const policy = known.get(product);
       if (!policy) throw new Error(`No product '${product}' emits events.`);
       return writeStatement(policy, run, context);
-    }),
-    jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
-  });
+    });
 }
 
 type Run = [EventDraft, ...EventDraft[]];

@@ -18,6 +18,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #queues: EndpointQueues;
   readonly #running = new Set<Promise<void>>();
+  readonly #sending = new Map<string, { looks_again: boolean }>();
   #in_slots = 0;
   #detached = 0;
 
@@ -32,9 +33,13 @@ export class Deliverer {
    * @throws when the endpoint's secret cannot be opened. The lease then runs out by itself, and only after it comes the next try: no
    * attempt is counted for a fault of ours, and nothing is lost.
    */
-  async deliver(endpoint_id: string): Promise<void> {
+  deliver(endpoint_id: string): Promise<void> {
+    return this.#deliver(endpoint_id);
+  }
+
+  async #deliver(endpoint_id: string, lease?: Lease): Promise<void> {
     this.#in_slots++;
-    const running = this.#start(endpoint_id, () => this.#in_slots >= this.#options.slots);
+    const running = this.#start(endpoint_id, () => this.#in_slots >= this.#options.slots, lease);
     const outlasts = Promise.withResolvers<boolean>();
     const timer = setTimeout(outlasts.resolve, run_ms, true);
     try {
@@ -47,18 +52,29 @@ export class Deliverer {
     }
   }
 
+  /** How many more endpoints it may deliver to at once and without jobs. */
+  get spare(): number {
+    return this.#options.stopping.aborted ? 0 : Math.max(0, Math.floor(this.#options.slots / 2) - this.#in_slots);
+  }
+
+  /** Delivers to an endpoint that was leased for it. */
+  deliverLeased(lease: Lease): void {
+    this.#deliver(lease.endpoint_id, lease).catch((error) => this.#logFailure(error));
+  }
+
   /**
    * Delivers to as many of these endpoints as there are slots to spare, at once and without jobs: what was just fanned out here need not
-   * go through the job queue to be sent. A worker that dies meanwhile leaves them to the sweep.
+   * go through the job queue to be sent. Where it sends already, it looks once more before it ends. A worker that dies meanwhile leaves them
+   * to the sweep.
    * @returns the others
    */
   deliverNow(endpoint_ids: string[]): string[] {
-    const spare = Math.max(0, Math.floor(this.#options.slots / 2) - this.#in_slots);
-    const count = this.#options.stopping.aborted ? 0 : spare;
-    for (const endpoint_id of endpoint_ids.slice(0, count)) {
+    const others = endpoint_ids.filter((endpoint_id) => !this.#lookAgain(endpoint_id));
+    const count = this.spare;
+    for (const endpoint_id of others.slice(0, count)) {
       this.deliver(endpoint_id).catch((error) => this.#logFailure(error));
     }
-    return endpoint_ids.slice(count);
+    return others.slice(count);
   }
 
   /** Sends what waits for an endpoint whose last attempt took long: it keeps its slot, of which there are few, and does not stay. */
@@ -71,8 +87,8 @@ export class Deliverer {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  #start(endpoint_id: string, isCrowded: () => boolean): Promise<void> {
-    const running = this.#runs(endpoint_id, isCrowded).finally(() => this.#running.delete(running));
+  #start(endpoint_id: string, isCrowded: () => boolean, lease?: Lease): Promise<void> {
+    const running = this.#runs(endpoint_id, isCrowded, lease).finally(() => this.#running.delete(running));
     this.#running.add(running);
     return running;
   }
@@ -86,13 +102,32 @@ export class Deliverer {
     logFailure(this.#options.log, error, 'a run of deliveries failed; it is repeated when its lease has run out');
   }
 
-  /** Looks again after each run, since whoever enqueued meanwhile left the waking to it. A run that lost its lease finds it taken. */
-  async #runs(endpoint_id: string, isCrowded: () => boolean): Promise<void> {
-    while (!this.#options.stopping.aborted) {
-      const lease = await this.#queues.begin(endpoint_id);
-      if (!lease) return;
-      await this.#run(lease, isCrowded);
-      if (isCrowded()) break;
+  /** @returns whether it sends to the endpoint, and has not looked yet for what waits after that */
+  #lookAgain(endpoint_id: string): boolean {
+    const sending = this.#sending.get(endpoint_id);
+    if (!sending) return false;
+    sending.looks_again = true;
+    this.#queues.hurry();
+    return true;
+  }
+
+  /**
+   * Looks again after each run, since whoever enqueued meanwhile left the waking to it. A run that lost its lease finds it taken.
+   * @param first the lease of its first run, where it was taken already
+   */
+  async #runs(endpoint_id: string, isCrowded: () => boolean, first?: Lease): Promise<void> {
+    const sending = { looks_again: false };
+    this.#sending.set(endpoint_id, sending);
+    try {
+      for (let taken = first; taken || !this.#options.stopping.aborted; taken = undefined) {
+        sending.looks_again = false;
+        const lease = taken ?? (await this.#queues.begin(endpoint_id));
+        if (lease) await this.#run(lease, isCrowded);
+        else if (!sending.looks_again) return;
+        if (isCrowded()) break;
+      }
+    } finally {
+      if (this.#sending.get(endpoint_id) === sending) this.#sending.delete(endpoint_id);
     }
     await this.#queues.wake(endpoint_id);
   }

@@ -7,9 +7,9 @@ import type { Addressee } from './send.ts';
 /** Deliveries that a run reads at a time. */
 export const most_deliveries = 32;
 /** Renewed by whatever is written of the run; longer than a run can go without (a request lasts 10 s), by a margin for a stalled process. */
-const lease_s = 30;
-/** How long the result of an attempt is kept to be written together with the next ones, while its run goes on. */
-const max_wait_ms = 1;
+export const lease_s = 30;
+/** How long the result of an attempt, and the end of a run, are kept to be written together with the next ones. */
+const max_wait_ms = 4;
 /** Endpoints that share a statement. */
 const most_endpoints = 100;
 
@@ -46,13 +46,15 @@ export interface EndpointQueues {
    * @throws when it could not be written. Then nothing is written of what the run reports later, which would pass it by.
    */
   report(report: Report): Promise<boolean>;
+  /** Writes what was reported and waits to be written: somebody waits for the end of its run. */
+  hurry(): void;
   /** Enqueues the job of the endpoint's next run, where something waits. */
   wake(endpoint_id: string): Promise<void>;
 }
 
 export function openQueues(database: Database, worker_id: string): EndpointQueues {
   const broken = new WeakSet<Report['lease']>();
-  const report = async (reports: Report[]): Promise<boolean[]> => {
+  const reportAll = async (reports: Report[]): Promise<boolean[]> => {
     const whole = reports.filter(({ lease }) => !broken.has(lease));
     try {
       const going_on = whole.length > 0 ? await recordRuns(database, whole) : new Set();
@@ -62,9 +64,11 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
       throw error;
     }
   };
+  const report = batched(reportAll, { most: most_endpoints * 4, canWait: () => true, max_wait_ms });
   return {
+    report,
+    hurry: () => report.hurry(),
     begin: batched((endpoint_ids) => beginRuns(database, worker_id, endpoint_ids), { most: most_endpoints }),
-    report: batched(report, { most: most_endpoints * 4, canWait: ({ ended }) => !ended, max_wait_ms }),
     wake: batched((endpoint_ids) => wakeEndpoints(database, endpoint_ids), { most: most_endpoints }),
     following: (endpoint_id, queue_position) =>
       run<QueuedDelivery>(
@@ -75,7 +79,7 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
   };
 }
 
-type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery | { queue_position: null });
+export type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery | { queue_position: null });
 
 async function beginRuns(
   database: Database,
@@ -89,6 +93,16 @@ async function beginRuns(
         delivery_id, event_id, event_type, attempt, body, request_id, cancelled
       from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})`,
   );
+  const leases = leasesOf(rows, asked_at);
+  return endpoint_ids.map((endpoint_id) => {
+    const lease = leases.get(endpoint_id);
+    leases.delete(endpoint_id);
+    return lease;
+  });
+}
+
+/** By endpoint. @param rows a delivery each, those of one endpoint in their order */
+export function leasesOf(rows: LeaseRow[], asked_at: number): Map<string, Lease> {
   const leases = new Map<string, Lease>();
   for (const row of rows) {
     const { endpoint_id, token, organization_id, endpoint_updated_at } = row;
@@ -102,11 +116,7 @@ async function beginRuns(
     leases.set(endpoint_id, lease);
     if (row.queue_position !== null) lease.deliveries.push(row);
   }
-  return endpoint_ids.map((endpoint_id) => {
-    const lease = leases.get(endpoint_id);
-    leases.delete(endpoint_id);
-    return lease;
-  });
+  return leases;
 }
 
 /** @returns the keys of those that may go on */

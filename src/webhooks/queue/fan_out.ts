@@ -1,110 +1,86 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { batched } from '../../core/postgres/batch.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
 import { logFailure } from '../../core/postgres/outage.ts';
+import type { Deliverer } from './deliverer.ts';
+import { type LeaseRow, lease_s, leasesOf, most_deliveries } from './endpoint_queue.ts';
 import { fannedOut } from './metrics.ts';
 
-/** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
-export const watch_name = 'webhooks/fan_out';
-
 const batch = 1_000;
-/** Two runs that found events so shortly after each other begin the watch; so long without any ends it. */
-const busy_ms = 20;
-const idle_ms = 100;
-/** While it finds events; each time a little later while it finds none. */
-const look_every_ms = 4;
-const most_pause_ms = 20;
-/** Of the watch; renewed after half of it. */
-const span_ms = 200;
+/** From the beginning of one to that of the next: what is committed meanwhile shares it. */
+const pause_ms = 4;
 
 export interface FanOutOptions {
   database: Database;
   worker_id: string;
   stopping: AbortSignal;
   log: Logger;
-  /** Delivers to some of these endpoints here and now. Gives the others, for which jobs are enqueued. */
-  deliverNow(endpoint_ids: string[]): string[];
+  deliverer: Deliverer;
 }
 
-/** Appends deliveries of events to the endpoints' queues. While there are many, it looks for them by itself, without jobs. */
+/** Appends deliveries of events to the endpoints' queues, as soon as it hears that events were committed. */
 export class FanOut {
   readonly #options: FanOutOptions;
-  #found_at = Number.NEGATIVE_INFINITY;
-  #watching: Promise<void> | undefined;
+  #begun_at = Number.NEGATIVE_INFINITY;
+  #is_told = false;
+  #running: Promise<void> | undefined;
 
   constructor(options: FanOutOptions) {
     this.#options = options;
   }
 
-  /** Fans out every event that was committed before the call. Calls that come while one is on share the next. */
-  readonly run: () => Promise<void> = () => this.#shared(undefined);
+  /** Fans out every event that was committed before the call: those that are committed shortly after one another, together. */
+  readonly hear = (): void => {
+    this.#is_told = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  };
 
-  readonly #shared = batched<undefined, void>(
-    async (calls) => {
-      const before = this.#found_at;
-      await this.#fanOutAll();
-      if (this.#found_at > before && this.#found_at - before < busy_ms) this.#watching ??= this.#watch();
-      return calls.map(() => undefined);
-    },
-    { most: Number.POSITIVE_INFINITY },
-  );
-
-  /** Resolves when nothing is watched any more. */
+  /** Resolves when nothing is fanned out any more. */
   async idle(): Promise<void> {
-    await this.#watching;
+    await this.#running;
   }
 
-  async #watch(): Promise<void> {
+  async #run(): Promise<void> {
+    const { stopping, log } = this.#options;
     try {
-      for (let until = 0; !this.#options.stopping.aborted; await sleep(this.#pauseMs())) {
-        const now = performance.now();
-        const idle = now - this.#found_at > idle_ms;
-        let is_refused = false;
-        if (!idle && now > until - span_ms / 2) {
-          is_refused = !(await this.#keepWatch());
-          until = performance.now() + span_ms;
-        }
-        await this.#fanOutAll();
-        // Whoever relied on the watch was seen by a look after its end. Another one begins after it.
-        if (is_refused || (idle && now > until)) break;
+      while (this.#is_told && !stopping.aborted) {
+        const wait_ms = this.#begun_at + pause_ms - performance.now();
+        if (wait_ms > 0) await sleep(wait_ms);
+        this.#is_told = false;
+        this.#begun_at = performance.now();
+        while ((await this.#fanOut()) === batch);
       }
     } catch (error) {
-      logFailure(this.#options.log, error, 'the watch for events broke off; jobs and the sweep go on');
-    } finally {
-      this.#watching = undefined;
+      logFailure(log, error, 'a fan-out failed; the sweep repeats it');
     }
   }
 
-  #pauseMs(): number {
-    return Math.min(Math.max((performance.now() - this.#found_at) / 4, look_every_ms), most_pause_ms);
-  }
-
-  async #keepWatch(): Promise<boolean> {
-    const { database, worker_id } = this.#options;
-    const [row] = await run<{ kept: boolean }>(
+  /** Delivers to those endpoints that were leased with it. The others may have to be woken, now that what waits for them can be seen. */
+  async #fanOut(): Promise<number> {
+    const { database, worker_id, deliverer } = this.#options;
+    const asked_at = performance.now();
+    const [summary, ...rows] = await run<Summary & LeaseRow>(
       database,
-      sql`select core.keep_watch(${watch_name}, ${worker_id}, make_interval(secs => ${span_ms / 1_000})) as kept`,
+      sql`select taken, endpoint_ids, slow_endpoint_ids, endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret,
+          previous_secret, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+        from webhooks.fan_out(${batch}, ${worker_id}, make_interval(secs => ${lease_s}), ${deliverer.spare}, ${most_deliveries})`,
     );
-    return row?.kept === true;
+    const { taken = 0, endpoint_ids, slow_endpoint_ids } = summary ?? {};
+    if (taken > 0) fannedOut(taken);
+    const leases = leasesOf(rows, asked_at);
+    for (const lease of leases.values()) deliverer.deliverLeased(lease);
+    const others = (endpoint_ids ?? []).filter((endpoint_id) => !leases.has(endpoint_id));
+    const left = [...deliverer.deliverNow(others), ...(slow_endpoint_ids ?? [])];
+    if (left.length > 0) await run(database, sql`select webhooks.wake_endpoints(${left})`);
+    return taken;
   }
+}
 
-  async #fanOutAll(): Promise<void> {
-    const { database } = this.#options;
-    for (;;) {
-      const [row] = await run<{ taken: number; endpoint_ids: string[] | null; slow_endpoint_ids: string[] | null }>(
-        database,
-        sql`select taken, endpoint_ids, slow_endpoint_ids from webhooks.fan_out(${batch})`,
-      );
-      const { taken = 0, endpoint_ids, slow_endpoint_ids } = row ?? {};
-      if (taken > 0) {
-        this.#found_at = performance.now();
-        fannedOut(taken);
-      }
-      const left = [...this.#options.deliverNow(endpoint_ids ?? []), ...(slow_endpoint_ids ?? [])];
-      if (left.length > 0) await run(database, sql`select webhooks.wake_endpoints(${left})`);
-      if (taken < batch) return;
-    }
-  }
+interface Summary {
+  taken: number;
+  endpoint_ids: string[] | null;
+  slow_endpoint_ids: string[] | null;
 }

@@ -3,6 +3,7 @@ import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { createPinnedAgent } from '../../core/net/agent.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
+import { events_channel } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { Deliverer } from './deliverer.ts';
 import { FanOut } from './fan_out.ts';
@@ -14,32 +15,38 @@ const sweep_every_ms = 1_000;
  * @param slots deliveries at a time, besides those to slow receivers
  */
 export function extendWorker(context: WorkerContext, slots: number): WorkerExtension {
-  const { database } = context.store;
+  const { store } = context;
+  const { database } = store;
   const agent = openAgent(context.services);
   const deliverer = new Deliverer({ ...context, agent, slots });
   const fan_out = new FanOut({
     ...context,
     database,
-    deliverNow: (endpoint_ids) => deliverer.deliverNow(endpoint_ids),
+    deliverer,
   });
+  store.hearEvents = fan_out.hear;
   return {
-    parts: [deliverer, fan_out],
+    parts: [deliverer],
     chores: [{ every_ms: sweep_every_ms, run: () => sweep(database, fan_out) }],
+    hears: { [events_channel]: fan_out.hear },
     freeFromDead: (worker_ids) => freeLeases(database, worker_ids),
     async idle() {
       await Promise.allSettled([deliverer.idle(), fan_out.idle()]);
     },
-    close: () => agent.destroy(),
+    close() {
+      if (store.hearEvents === fan_out.hear) store.hearEvents = undefined;
+      return agent.destroy();
+    },
   };
 }
 
 const openAgent = ({ allow_private_addresses, own_hosts, name_servers }: Services) =>
   createPinnedAgent({ allowPrivate: allow_private_addresses, ownHosts: own_hosts, nameServers: name_servers });
 
-/** Makes up for wake-ups that were lost: events that no job fanned out, endpoints that no job delivers to. */
+/** Makes up for wake-ups that were lost: events that nobody was told of, endpoints that no job delivers to. */
 async function sweep(database: Database, fan_out: FanOut): Promise<void> {
   const [row] = await run<{ waiting: boolean }>(database, sql`select webhooks.sweep() as waiting`);
-  if (row?.waiting) await fan_out.run();
+  if (row?.waiting) fan_out.hear();
 }
 
 async function freeLeases(database: Database, worker_ids: string[]): Promise<void> {

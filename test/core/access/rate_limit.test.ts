@@ -210,18 +210,6 @@ t.test('a request costs the same however long another transaction has been open'
   t.ok(after <= before + 5, `${before} blocks before 2,700 requests, ${after} after`);
 });
 
-t.test('so does a commit whose events a worker watches for', async (t) => {
-  const job = JSON.stringify([{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: 'other' }]);
-  const watched = (name: string) => sql`core.keep_watch(${name}, 'worker_test', interval '400 milliseconds')`;
-  const [before, after] = await blocksBeside(sql`select core.enqueue(${job}::json)`, async () => {
-    for (let tenth = 0; tenth < 15; tenth++) {
-      await rail.query(sql`select ${watched('other')} from generate_series(1, 100)`);
-      await sleep(100);
-    }
-  });
-  t.ok(after <= before + 20, `${before} blocks before the watch was renewed 1,500 times, ${after} after`);
-});
-
 async function databaseSecond(): Promise<number> {
   const [row] = await rail.query<{ second: number }>(
     sql`select floor(extract(epoch from clock_timestamp()))::bigint as second`,

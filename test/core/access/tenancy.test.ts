@@ -181,7 +181,7 @@ t.test("the job queue's tables cannot be read, and its functions not be called",
   for (const { name } of queue) {
     t.equal(await codeOf(as(one, (tx) => tx.all(sql`select from graphile_worker.${raw(name)}`))), refused, name);
   }
-  const add = as(one, (tx) => tx.all(sql`select graphile_worker.add_job('webhooks/fan_out')`));
+  const add = as(one, (tx) => tx.all(sql`select graphile_worker.add_job('webhooks/deliver')`));
   t.equal(await codeOf(add), refused);
 });
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import t from 'tap';
-import { sql, startRail } from '../../harness.ts';
+import { type Json, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const client = new pg.Client(rail.url);
@@ -32,15 +32,70 @@ t.test('reads no waiting job to enqueue another one, whatever there was when the
   t.equal(rows[0].jobs, 3_029);
 });
 
-t.test('one worker watches at a time, and a refused one shortens no watch', async (t) => {
-  const keep = (worker: string) =>
-    rail.query<{ kept: boolean }>(sql`select core.keep_watch('watch_test', ${worker}, interval '1 minute') as kept`);
-  const rounds = 20;
-  const asked = await Promise.all(Array.from({ length: rounds }, (_, nth) => keep(`worker_${nth % 4}`)));
-  const winners = new Set(asked.flatMap(([row], nth) => (row?.kept ? [`worker_${nth % 4}`] : [])));
-  t.equal(winners.size, 1);
-  t.same(await rail.query(sql`select distinct watched_by from core.watch where name = 'watch_test'`), [
-    { watched_by: [...winners][0] },
-  ]);
-  t.match(await keep([...winners][0] as string), [{ kept: true }], 'and goes on');
+const task = 'core/purge_expired';
+const waiting = () =>
+  rail.query(sql`
+    select j.key, j.payload, j.run_at, j.attempts, j.max_attempts, j.revision, j.locked_by, j.flags
+    from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+    where t.identifier in (${task}, 'core/unheard_of') order by t.identifier, j.id`);
+
+t.test('enqueues jobs as add_jobs does', async (t) => {
+  const jobs = [
+    { identifier: 'core/unheard_of', payload: { nth: 1 } },
+    { identifier: task, payload: { nth: 2 }, job_key: 'one' },
+    { identifier: task, payload: { nth: 3 }, run_at: '2099-01-01T00:00:00.000Z', max_attempts: 3 },
+    { identifier: task, job_key: 'two' },
+  ];
+  const add = (door: string) => client.query(`select ${door}`, [JSON.stringify(jobs)]);
+  const all = `graphile_worker.add_jobs(array(select json_populate_record(null::graphile_worker.job_spec, j) from json_array_elements($1) as j))`;
+  const emptied = async (): Promise<Json[]> => {
+    const found = await waiting();
+    await client.query('truncate graphile_worker._private_jobs');
+    return found.map((job) => ({ ...job, run_at: job.run_at > '2090' ? job.run_at : 'now' }));
+  };
+  await client.query('truncate graphile_worker._private_jobs');
+  await client.query(`delete from graphile_worker._private_tasks where identifier = 'core/unheard_of'`);
+  await add('core.enqueue($1)');
+  const first = await emptied();
+  t.equal(first.length, 4);
+  await add(all);
+  t.same(first, await emptied());
+
+  for (const door of ['core.enqueue($1)', all]) {
+    await add(door);
+    // One of the two keys is held by a job that runs, the other one by a job that waits.
+    await client.query(
+      `update graphile_worker._private_jobs set locked_at = now(), locked_by = 'a pool', attempts = 1 where key = 'one'`,
+    );
+    await add(door);
+    const found = await emptied();
+    t.equal(found.length, 7, door);
+    t.same(
+      found.map(({ key, revision, locked_by, attempts }) => [key, revision, locked_by, attempts]).toSorted(),
+      [
+        [null, 0, null, 0],
+        [null, 0, null, 0],
+        [null, 0, null, 0],
+        [null, 0, null, 0],
+        [null, 0, 'a pool', 25],
+        ['one', 0, null, 0],
+        ['two', 1, null, 0],
+      ].toSorted(),
+      door,
+    );
+  }
+
+  for (const door of ['core.enqueue($1)', all]) {
+    await add(door);
+    await client.query(
+      `update graphile_worker._private_jobs set attempts = max_attempts, last_error = 'it failed' where key = 'two'`,
+    );
+    await add(door);
+    const failed = (await emptied()).filter(({ attempts }) => attempts === 25);
+    t.match(
+      failed,
+      [{ key: null, flags: { superseded: true } }],
+      'a job that failed for good stays, and another takes its key',
+    );
+  }
 });

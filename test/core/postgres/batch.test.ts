@@ -98,6 +98,23 @@ t.test('keeps it no longer than the longest wait', async (t) => {
   t.same(batches, [['a', 'b'], ['c']]);
 });
 
+t.test('keeps nothing when it is told to hurry, also while other work is on', async (t) => {
+  const { call, batches, begun } = startWork(3, { canWait: () => true, max_wait_ms: 600_000 });
+  const answers = [call('a')];
+  call.hurry();
+  const first = await begun(0);
+  answers.push(call('b'));
+  call.hurry();
+  first.resolve();
+  (await begun(1)).resolve();
+  answers.push(call('c'));
+  await new Promise(setImmediate);
+  t.same(batches, [['a'], ['b']], 'what comes later waits again');
+  call.hurry();
+  (await begun(2)).resolve();
+  t.same(await Promise.all(answers), ['A', 'B', 'C']);
+});
+
 t.test('begins one batch when the longest wait ends just as the next call cannot wait', async (t) => {
   const { call, batches, begun } = startWork(3, { canWait: (item) => item !== 'now', max_wait_ms: 1 });
   // The event loop comes to its timers first now, and then to what is due at once.

@@ -100,7 +100,7 @@ t.test('sets everything right in a database that was restored without the role, 
 
   // As with pg_restore --no-privileges --no-owner, where the role was there.
   await client.query('drop owned by rail_api');
-  await client.query('grant execute on function core.enqueue(json) to public');
+  await client.query('grant execute on function core.enqueue(json, boolean) to public');
   await client.query('grant select on core.user_account, core.api_key to rail_api');
   await client.query('alter table program.click_default disable row level security');
   t.equal((await api.ready()).statusCode, 503);
@@ -117,7 +117,7 @@ t.test('is not ready without any one of the privileges', async (t) => {
     'revoke usage on schema program from rail_api',
     'revoke update on program.sale from rail_api',
     'revoke usage on sequence webhooks.event_position from rail_api',
-    'revoke execute on function core.enqueue(json) from rail_api',
+    'revoke execute on function core.enqueue(json, boolean) from rail_api',
     'revoke select (signature_required) on core.api_key from rail_api',
     'drop policy own_organization on program.partner',
   ]) {
