@@ -39,6 +39,7 @@ import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
+import { saleBulkOperations } from './record_sales.ts';
 import { reportOperations } from './reports/report.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { refundReadOperations } from './sales/refund.ts';
@@ -119,6 +120,7 @@ export const program: Product = {
     ...personalDataOperations,
     ...ruleOperations,
     ...saleOperations,
+    ...saleBulkOperations,
     ...refundReadOperations,
     ...commissionOperations,
     ...commissionChangeOperations,

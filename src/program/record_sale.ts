@@ -44,6 +44,7 @@ const Warning = z.object({
   message: z.string().describe('The warning in words, and what to do.'),
 });
 
+export type SaleOutcome = z.infer<typeof SaleOutcome>;
 const SaleOutcome = z
   .object({
     ...sales.record.shape,
@@ -76,56 +77,54 @@ export const saleList: ListOptions = {
   },
 };
 
-export const saleOperations: Operation[] = [
-  ...readOperations(saleList),
-  operation({
-    name: 'sales.create',
-    title: 'Record a sale',
-    method: 'POST',
-    path: '/v1/sales',
-    scope: 'sales:write',
-    summary: 'Records a sale and computes its commission.',
-    doc: `Send all that you know: the customer, the click, the coupon, the partner, or nothing. The sale is credited to the given partner; else, on the customer's first sale, to the partner of the coupon; else to the partner of the customer; else to the partner of the click. If the program blocks self-referrals, a partner's own purchase is recorded, credits nobody, and raises a risk flag. A sale without a commission is recorded too, and \`warnings\` says why there is none.`,
-    body: NewSale,
-    details: {
-      'customer.email': identityDetails.email,
-      'customer.name': identityDetails.name,
-      metadata: details.metadata,
-      external_subscription_id: {
-        schema: externalId,
-        mend: () => undefined,
-        fault: 'is no id of at most 255 characters',
-      },
+export const recordSaleOperation: Operation = operation({
+  name: 'sales.create',
+  title: 'Record a sale',
+  method: 'POST',
+  path: '/v1/sales',
+  scope: 'sales:write',
+  summary: 'Records a sale and computes its commission.',
+  doc: `Send all that you know: the customer, the click, the coupon, the partner, or nothing. The sale is credited to the given partner; else, on the customer's first sale, to the partner of the coupon; else to the partner of the customer; else to the partner of the click. If the program blocks self-referrals, a partner's own purchase is recorded, credits nobody, and raises a risk flag. A sale without a commission is recorded too, and \`warnings\` says why there is none.`,
+  body: NewSale,
+  details: {
+    'customer.email': identityDetails.email,
+    'customer.name': identityDetails.name,
+    metadata: details.metadata,
+    external_subscription_id: {
+      schema: externalId,
+      mend: () => undefined,
+      fault: 'is no id of at most 255 characters',
     },
-    reply: SaleOutcome,
-    status: 201,
-    errors: ['resource_already_exists'],
-    ahead: ({ tx, body }) =>
-      together([
-        programs.get(tx, body.program_id, { param: 'program_id' }),
-        refuseRepeatedCharge(tx, body),
-        findNamed(tx, body),
-      ]),
-    async run({ tx, body, ahead: [program, , found] }) {
-      const { credit, earned, draft } = await judge(tx, program, body, found);
-      const { partner, customer, is_new_customer, own_purchase } = credit;
-      const [sale, commission] = await together([
-        recordSale(tx, draft),
-        earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
-      ]);
-      const new_payer = sale.is_first_sale ? customer : undefined;
-      if (new_payer && !is_new_customer) await activate(tx, sale, new_payer);
-      if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-      if (!partner || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
-      tx.emit(event('sale.created', sale, { partner_id: partner.id }));
-      if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
-      if (commission) tx.emit(event('commission.created', commission));
-      if (new_payer) await convert(tx, program, sale, new_payer);
-      return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
-    },
-  }),
-  ...saleChangeOperations,
-];
+  },
+  reply: SaleOutcome,
+  status: 201,
+  errors: ['resource_already_exists'],
+  ahead: ({ tx, body }) =>
+    together([
+      programs.get(tx, body.program_id, { param: 'program_id' }),
+      refuseRepeatedCharge(tx, body),
+      findNamed(tx, body),
+    ]),
+  async run({ tx, body, ahead: [program, , found] }) {
+    const { credit, earned, draft } = await judge(tx, program, body, found);
+    const { partner, customer, is_new_customer, own_purchase } = credit;
+    const [sale, commission] = await together([
+      recordSale(tx, draft),
+      earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
+    ]);
+    const new_payer = sale.is_first_sale ? customer : undefined;
+    if (new_payer && !is_new_customer) await activate(tx, sale, new_payer);
+    if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
+    if (!partner || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
+    tx.emit(event('sale.created', sale, { partner_id: partner.id }));
+    if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
+    if (commission) tx.emit(event('commission.created', commission));
+    if (new_payer) await convert(tx, program, sale, new_payer);
+    return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
+  },
+});
+
+export const saleOperations: Operation[] = [...readOperations(saleList), recordSaleOperation, ...saleChangeOperations];
 
 /** Who is credited with a sale, what they earn by it, and what it is recorded with. */
 async function judge(
@@ -150,11 +149,7 @@ async function judge(
   return { credit, earned: await earnedBy(tx, program, draft, { ...credit, partner }, terms), draft };
 }
 
-function outcomeOf(
-  sale: Sale,
-  commissions: z.infer<typeof SaleOutcome>['commissions'],
-  warning?: WarningCode,
-): z.infer<typeof SaleOutcome> {
+export function outcomeOf(sale: Sale, commissions: SaleOutcome['commissions'], warning?: WarningCode): SaleOutcome {
   if (!warning) return { ...sale, activity_outcome: 'commission_created', commissions };
   return {
     ...sale,

@@ -204,10 +204,13 @@ const fileContent = ({ file }: Operation): Record<string, Media> =>
   Object.fromEntries(Object.values(file?.media_types ?? {}).map((type) => [type, { schema: { type: 'string' } }]));
 
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
-function bodyOf({ name, body: judge, example, upload }: Operation, { schema }: Media, samples: Samples) {
+function bodyOf({ name, body: judge, example, upload, bulk_of }: Operation, { schema }: Media, samples: Samples) {
   const told = samples.operations[name]?.body ?? example ?? exampleBody(schema, samples, judge);
   const filesTaken = Object.fromEntries(
-    (upload?.media_types ?? []).map((type) => [type, { schema: { type: 'string' } }]),
+    (bulk_of ? [media_types.ndjson] : (upload?.media_types ?? [])).map((type) => [
+      type,
+      { schema: { type: 'string' } },
+    ]),
   );
   return {
     required: !judge.safeParse(undefined).success,

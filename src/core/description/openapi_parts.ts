@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import { z } from 'zod';
 import { api_version } from '../values/api.ts';
 import { sampleId } from '../values/fields.ts';
-import { type ProblemCode, type ProblemType, problems } from '../values/problem.ts';
+import { type ProblemCode, problems } from '../values/problem.ts';
 import type { Schema, Schemas } from './json_schema.ts';
 
 export interface Parameter {
@@ -63,30 +62,6 @@ export interface Document {
 
 /** The one media type. */
 export const json = 'application/json';
-const codes = Object.keys(problems) as ProblemCode[];
-const types = [...new Set(codes.map((code) => problems[code].type))] as ProblemType[];
-
-/** The body of every error. */
-export const ErrorBody = z
-  .object({
-    error: z
-      .object({
-        type: z.enum(types).describe('The family of the code.'),
-        code: z.enum(codes).describe('The error code, to handle in code. New codes may be added.'),
-        message: z.string().meta({
-          description: 'What is wrong and what to do, for people.',
-          examples: [problems[codes[0] as ProblemCode].doc],
-        }),
-        param: z
-          .string()
-          .optional()
-          .describe('The field, header or scope at fault. Nested fields are separated by dots.'),
-      })
-      .describe('What went wrong.'),
-    existing: z.looseObject({}).optional().describe('The existing object with the same value (409).'),
-  })
-  .meta({ id: 'Error', description: 'The body of every error.' });
-
 const header = (description: string, schema: Schema) => ({ description, schema });
 
 export const headers = {

@@ -40,7 +40,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new Problem('payload_too_large', `The body is larger than ${mostOf(request)}. Send a smaller one.`);
   }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notTaken(request.routeOptions.config.upload);
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notTaken(request);
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
     return new Problem('route_not_found', 'The path does not exist: no id is as long as the one in it.');
   }

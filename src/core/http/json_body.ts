@@ -5,7 +5,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fileText } from '../formats/file_text.ts';
+import { media_types } from '../formats/format.ts';
 import { unstorableText } from '../postgres/errors.ts';
+import { most_bulk_values } from '../resource/bulk.ts';
 import type { Upload } from '../resource/operation.ts';
 import { type Details, type DetailWarning, mendDetails } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
@@ -20,6 +22,8 @@ const no_bytes = Buffer.alloc(0);
 declare module 'fastify' {
   interface FastifyContextConfig {
     upload?: Upload | undefined;
+    /** The body is a list, whose objects are judged one by one. */
+    is_bulk?: boolean;
     details?: Details | undefined;
   }
   interface FastifyRequest {
@@ -30,7 +34,18 @@ declare module 'fastify' {
 }
 
 export function readJsonStrictly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
+  const parser = app.getDefaultJsonParser('error', 'error');
+  /** @throws Problem invalid_json, invalid_parameter */
+  const parse = (request: FastifyRequest, text: string, most_values?: number): unknown => {
+    checkJsonText(text, most_values);
+    let parsed: unknown;
+    parser(request, text, (error, value) => {
+      parsed = error ? new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`) : value;
+    });
+    if (parsed === null) throw nullBody();
+    if (parsed instanceof Problem) throw parsed;
+    return parsed;
+  };
   app.decorateRequest('rawBody', null as unknown as Buffer);
   app.decorateRequest('mended', null as unknown as DetailWarning[]);
   app.addHook('onRequest', (request, _, done) => {
@@ -39,47 +54,57 @@ export function readJsonStrictly(app: FastifyInstance): void {
     done();
   });
   app.removeAllContentTypeParsers();
-  readFiles(app);
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    request.rawBody = body as Buffer;
-    if (isCompressed(request)) return done(compressed());
-    if (body.length === 0) return done(null, undefined);
-    if (!isUtf8(body as Buffer)) return done(notUtf8());
+  readFiles(app, parse);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    request.rawBody = body;
+    if (isCompressed(request)) throw compressed();
+    if (body.length === 0) return undefined;
+    if (!isUtf8(body)) throw notUtf8();
+    const { details, is_bulk } = request.routeOptions.config;
     const text = body.toString('utf8');
-    try {
-      checkJsonText(text);
-    } catch (problem) {
-      return done(problem as Problem);
-    }
-    parse(request, text, (error, value) => {
-      if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`));
-      if (value === null) return done(nullBody());
-      const { details } = request.routeOptions.config;
-      if (details) request.mended = mendDetails(value, details);
-      const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
-      if (path) return done(unstorableText(path.join('.')));
-      done(null, value);
-    });
+    const value = parse(request, text, is_bulk ? most_bulk_values : undefined);
+    // What is wrong with one of a bulk is said of that one.
+    if (is_bulk) return value;
+    if (details) request.mended = mendDetails(value, details);
+    const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
+    if (path) throw unstorableText(path.join('.'));
+    return value;
   });
 }
 
-/** A file is the text of one field of the body. */
-function readFiles(app: FastifyInstance): void {
-  app.addContentTypeParser(file_types, { parseAs: 'buffer' }, (request, body, done) => {
+/** A file is the text of one field of the body; of a bulk it holds an object a line. */
+function readFiles(app: FastifyInstance, parse: (request: FastifyRequest, text: string) => unknown): void {
+  app.addContentTypeParser(file_types, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     const { upload } = request.routeOptions.config;
     const type = (request.headers['content-type'] ?? '').toLowerCase().split(';', 1)[0]?.trim() ?? '';
-    request.rawBody = body as Buffer;
-    if (!upload?.media_types.includes(type)) return done(notTaken(upload));
-    if (isCompressed(request)) return done(compressed());
-    const text = fileText(body as Buffer);
-    if (text === undefined) return done(unknownEncoding());
-    done(null, { [upload.field]: text });
+    request.rawBody = body;
+    if (!filesTaken(request).includes(type)) throw notTaken(request);
+    if (isCompressed(request)) throw compressed();
+    const text = fileText(body);
+    if (text === undefined) throw unknownEncoding();
+    if (upload) return { [upload.field]: text };
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    return lines.map((line) => problemOr(() => parse(request, line)));
   });
 }
 
-/** @param upload what the operation takes besides JSON */
-export function notTaken(upload?: Upload): Problem {
-  const file = upload ? `, or the file as ${upload.media_types.join(' or ')}` : '';
+/** What a line holds, or what is wrong with it. */
+function problemOr(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (problem) {
+    if (problem instanceof Problem) return problem;
+    throw problem;
+  }
+}
+
+/** What the operation takes besides JSON. */
+const filesTaken = ({ routeOptions: { config } }: FastifyRequest): string[] =>
+  config.is_bulk ? [media_types.ndjson] : (config.upload?.media_types ?? []);
+
+export function notTaken(request: FastifyRequest): Problem {
+  const types = filesTaken(request);
+  const file = types.length > 0 ? `, or the file as ${types.join(' or ')}` : '';
   return new Problem('unsupported_media_type', `Send the body as JSON with 'Content-Type: application/json'${file}.`, {
     param: 'Content-Type',
   });

@@ -14,7 +14,7 @@ interface Open {
  * Bounds the work that a body makes for everything after it. Text that is not JSON passes, and is refused by the parser.
  * @throws Problem invalid_parameter where the body is too deep or holds too many values, invalid_json where a name stands twice in an object
  */
-export function checkJsonText(text: string): void {
+export function checkJsonText(text: string, most_values = max_body_values): void {
   const open: Open[] = [];
   let values = 0;
   let names_next = false;
@@ -37,7 +37,7 @@ export function checkJsonText(text: string): void {
       readName(open, nameOf(text.slice(index, end)));
       names_next = false;
     } else {
-      if (++values > max_body_values) throw tooMany();
+      if (++values > most_values) throw tooMany(most_values);
       if (sign === '{' || sign === '[') {
         if (open.length === max_body_depth) throw tooDeep();
         names_next = sign === '{';
@@ -92,10 +92,10 @@ function nameOf(quoted: string): string {
   }
 }
 
-const tooMany = (): Problem =>
+const tooMany = (most_values: number): Problem =>
   new Problem(
     'invalid_parameter',
-    `The body holds more than ${max_body_values.toLocaleString('en')} values. Send fewer in one request.`,
+    `The body holds more than ${most_values.toLocaleString('en')} values. Send fewer in one request.`,
   );
 
 const tooDeep = (): Problem =>

@@ -10,12 +10,13 @@ import type { Asked } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
+import { most_bulk_bytes } from '../resource/bulk.ts';
 import type { Operation } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { databaseTime } from '../values/clock.ts';
-import type { DetailWarning } from '../values/detail.ts';
+import { withMended } from '../values/detail.ts';
 import { Problem, problemThatCommits } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { validationProblem } from '../values/validation.ts';
@@ -38,7 +39,8 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     schema: routeSchema(operation),
     attachValidation: true,
     ...(operation.upload ? { bodyLimit: operation.upload.most_bytes } : {}),
-    config: { upload: operation.upload, details: operation.details },
+    ...(operation.bulk_of ? { bodyLimit: most_bulk_bytes } : {}),
+    config: { upload: operation.upload, details: operation.details, is_bulk: operation.bulk_of !== undefined },
     ...guards(store.database, operation),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
@@ -138,6 +140,7 @@ const routeSchema = ({
   status,
   reply,
   other_reply,
+  bulk_of,
 }: Operation) => ({
   operationId: name,
   tags: [tag],
@@ -145,7 +148,7 @@ const routeSchema = ({
   ...(doc ? { description: doc } : {}),
   params,
   querystring: query,
-  ...(method === 'GET' ? {} : { body }),
+  ...(method === 'GET' || bulk_of ? {} : { body }),
   response: Object.fromEntries([...(other_reply ? [[other_reply.status, other_reply.reply]] : []), [status, reply]]),
 });
 
@@ -193,12 +196,6 @@ async function answer(
 
 const readAhead = ({ params, body }: FastifyRequest, { ahead }: Operation) =>
   ahead && ((tx: Tx) => ahead({ tx, params, body }));
-
-/** The reply, which says what became of the details of the request. */
-const withMended = (result: unknown, mended: DetailWarning[]): unknown =>
-  mended.length === 0
-    ? result
-    : { ...(result as object), warnings: [...((result as { warnings?: object[] }).warnings ?? []), ...mended] };
 
 const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation['status'] =>
   other_reply?.when(body) ? other_reply.status : status;

@@ -192,6 +192,24 @@ export class Tx {
     this.#sent.push(sent);
   }
 
+  /** Runs work that may fail by itself: what it wrote, told and enqueued is undone then, and what it locked stays locked. */
+  async part<T>(work: () => Promise<T>): Promise<T> {
+    const kept = [this.#drafts, this.#jobs, this.#last, this.#sent].map((list) => [list, list.length] as const);
+    await this.all(sql`savepoint part`);
+    try {
+      const result = await work();
+      await together(this.#sent);
+      return result;
+    } catch (error) {
+      await Promise.allSettled(this.#sent);
+      for (const [list, length] of kept) list.length = length;
+      await this.all(sql`rollback to savepoint part`);
+      throw error;
+    } finally {
+      this.send(sql`release savepoint part`);
+    }
+  }
+
   /** A statement to be run last, with the commit. */
   atCommit(statement: Sql): void {
     this.#last.push(statement);

@@ -2,7 +2,7 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
-import { insert, update, type Values } from '../postgres/write.ts';
+import { insert, insertAll, update, type Values } from '../postgres/write.ts';
 import { notFound } from '../values/problem.ts';
 import { DeletedMarker } from './deleted_marker.ts';
 
@@ -156,6 +156,14 @@ function writesOf<Record_ extends object>(options: AnyOptions) {
         table,
         { created_at: tx.now, ...('updated_at' in fields ? { updated_at: tx.now } : {}), ...values },
         { returning: columns, on_conflict },
+      ),
+    /** Inserts records, whose times are the transaction's. @returns them by id */
+    insertAll: (tx: Tx, rows: (Values & { id: string })[]): Promise<Map<string, Record_>> =>
+      insertAll<Record_ & { id: string }>(
+        tx,
+        table,
+        rows.map((row) => ({ created_at: tx.now, ...('updated_at' in fields ? { updated_at: tx.now } : {}), ...row })),
+        columns,
       ),
     /** Deletes a row outright. Its id stays a cursor of the lists that it was in. */
     async deleteOutright(tx: Tx, id: string): Promise<void> {

@@ -82,6 +82,12 @@ export const withWarnings = <Shape extends z.ZodRawShape>(
     })
     .meta({ id, description });
 
+/** The reply, which says what became of the details of the request. */
+export const withMended = (result: unknown, mended: DetailWarning[]): unknown =>
+  mended.length === 0
+    ? result
+    : { ...(result as object), warnings: [...((result as { warnings?: object[] }).warnings ?? []), ...mended] };
+
 /** Mends the details of a body in place. @returns what the reply says of that */
 export const mendDetails = (body: unknown, details: Details): DetailWarning[] =>
   Object.entries(details).flatMap(([param, detail]) => mendField(body, param.split('.'), { ...detail, param }) ?? []);

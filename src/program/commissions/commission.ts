@@ -168,24 +168,23 @@ export type Cause =
 export const because = (tx: Tx, cause: Cause, refund_id = ''): void =>
   tx.send(sql`select program.because(${cause}, ${refund_id})`);
 
-/** Records the commission of a sale, which is then to be told. It starts `due` where no holding period is left, else `pending`. */
-export async function createSaleCommission(
+/** What the commission of a sale is recorded with. It starts `due` where no holding period is left, else `pending`. */
+export function commissionOf(
   tx: Tx,
   program: Program,
   sale: Pick<Sale, 'id' | 'program_id' | 'partner_id' | 'customer_id' | 'occurred_at'>,
   { outcome: _, ...earned }: CommissionOutcome & { outcome: 'commission' },
-): Promise<Commission> {
+) {
+  const { program_id, partner_id, customer_id, id: sale_id } = sale;
   const mature_at = matureAt(sale.occurred_at, program.holding_period_days);
-  return (await commissions.insert(tx, {
+  return {
     ...earned,
+    ...{ id: newId('com'), program_id, partner_id, customer_id, sale_id, kind: 'sale', mature_at },
     base_is_net: program.commission_on_net_revenue,
-    id: newId('com'),
-    program_id: sale.program_id,
-    partner_id: sale.partner_id,
-    customer_id: sale.customer_id,
-    sale_id: sale.id,
-    kind: 'sale',
     status: statusAt(mature_at, tx.now),
-    mature_at,
-  })) as Commission;
+  };
 }
+
+/** Records the commission of a sale, which is then to be told. */
+export const createSaleCommission = async (...given: Parameters<typeof commissionOf>): Promise<Commission> =>
+  (await commissions.insert(given[0], commissionOf(...given))) as Commission;

@@ -2,11 +2,12 @@ import sql, { type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import type { Customer } from '../customers/customer.ts';
 import type { Partner } from '../partners/partner.ts';
-import { tagsOf } from '../partners/tag.ts';
+import { tagsOf, tagsOfMany } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
-import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
+import { type CameBy, cameBy, cameByOfMany, type Visited } from '../sales/came_by.ts';
 import type { AmountParts } from '../sales/net_amount.ts';
 import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
@@ -41,6 +42,13 @@ export type JudgedSale = Pick<
   | 'product_id'
 >;
 
+/** A sale of a customer, by whom a partner is credited. */
+export interface Sold {
+  program: Program;
+  customer: Customer;
+  partner_id: string;
+}
+
 /**
  * Reads them all at once.
  * @param came_by what the customer came by, whoever the partner of it is
@@ -61,6 +69,34 @@ export async function termsFor(
   return { rules: active_rules, tag_ids, came_by: of_partner };
 }
 
+/** The same of many sales, each of a customer. @returns the terms of one of them */
+export async function termsOfMany(tx: Tx, many: Sold[]): Promise<(one: Sold) => Terms> {
+  const unique = <Key extends string>(values: Key[]) => [...new Set(values)];
+  const customer_ids = unique(many.map(({ customer }) => customer.id));
+  const [active_rules, counted, tagged, cameBy] = await together([
+    tx.all<Rule & { program_id: string }>(sql`
+      select ${rules.columns} from ${rules.from}
+      where ${tenant(tx)} and t.program_id = any(${unique(many.map(({ program }) => program.id))}) and ${rules.alive} and t.status = 'active'`),
+    tx.all<{ customer_id: string; rule_id: string; payments: number }>(sql`
+      select u.id as customer_id, t.id as rule_id, ${paymentsBy(sql`u.id`, null)} as payments
+      from program.customer u
+      join program.rule t on t.organization_id = u.organization_id and t.program_id = u.program_id
+      where u.organization_id = ${tx.organization_id} and u.id = any(${customer_ids})
+        and t.max_payments is not null and ${rules.alive} and t.status = 'active'`),
+    tagsOfMany(tx, unique(many.map(({ partner_id }) => partner_id))),
+    cameByOfMany(tx, many),
+  ]);
+  const by_program = Map.groupBy(active_rules, ({ program_id }) => program_id);
+  const payments = new Map(counted.map((one) => [`${one.customer_id} ${one.rule_id}`, one.payments]));
+  return (one) => ({
+    rules: (by_program.get(one.program.id) ?? [])
+      .filter(({ partner_ids }) => partner_ids.length === 0 || partner_ids.includes(one.partner_id))
+      .map((rule) => ({ ...rule, payments: payments.get(`${one.customer.id} ${rule.id}`) ?? 0 })),
+    tag_ids: tagged.get(one.partner_id) ?? [],
+    came_by: cameBy(one),
+  });
+}
+
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
   tx: Tx,
@@ -78,9 +114,21 @@ export async function earnedBy(
 }
 
 /**
- * The active rules, but for those that name other partners: each partner with a deal has one. With each that pays for so many sales of a customer at
- * most, how many others it pays for: one whose commission was clawed back whole is none. Counts no further than that number, by an index.
+ * How many sales of a customer the rule `t` pays for, which pays for so many at most: one whose commission was clawed back whole is none. Counts no
+ * further than that number, by an index.
+ * @param sale_id which is not counted
  */
+const paymentsBy = (customer: Sql, sale_id: string | null): Sql => sql`(
+  select count(*) from (
+    select from program.commission c
+    where c.organization_id = t.organization_id and c.customer_id = ${customer} and c.rule_id = t.id
+      and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
+    group by c.sale_id
+    having sum(c.amount_minor) > 0
+    limit t.max_payments
+  ) as paid)`;
+
+/** The active rules, but for those that name other partners: each partner with a deal has one. */
 const rulesFor = (
   tx: Tx,
   { program_id, partner_id }: { program_id: string; partner_id: string },
@@ -88,16 +136,7 @@ const rulesFor = (
   sale_id: string | null,
 ): Promise<Terms['rules']> =>
   tx.all(sql`
-    select ${rules.columns}, case when t.max_payments is null then 0 else (
-      select count(*) from (
-        select from program.commission c
-        where c.organization_id = t.organization_id and c.customer_id = ${customer_id ?? null} and c.rule_id = t.id
-          and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
-        group by c.sale_id
-        having sum(c.amount_minor) > 0
-        limit t.max_payments
-      ) as paid
-    ) end as payments
+    select ${rules.columns}, case when t.max_payments is null then 0 else ${paymentsBy(sql`${customer_id ?? null}::text`, sale_id)} end as payments
     from ${rules.from}
     where ${tenant(tx)} and t.program_id = ${program_id} and ${rules.alive} and t.status = 'active'
       and (t.partner_ids = '{}' or ${partner_id} = any(t.partner_ids))`);

@@ -143,6 +143,19 @@ export async function firstSaleAt(
   return sale?.occurred_at ?? null;
 }
 
+/** When customers first paid: of those who have. */
+export async function firstSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, string>> {
+  const first = await tx.all<{ customer_id: string; occurred_at: string }>(sql`
+    select g.customer_id, s.occurred_at
+    from unnest(${customer_ids}::text[]) as g (customer_id)
+    cross join lateral (
+      select t.occurred_at from program.sale t
+      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
+      order by t.occurred_at limit 1
+    ) s`);
+  return new Map(first.map(({ customer_id, occurred_at }) => [customer_id, occurred_at]));
+}
+
 /** A coupon binds the customer to its partner; by any other attribution customers stay with theirs. */
 async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tracked_by }: Attribution) {
   if (coupon_id === undefined) return customer;

@@ -182,6 +182,13 @@ async function completed(tx: Tx, customer: Customer, claim: CustomerClaim): Prom
   return customers.update(tx, customer.id, Object.fromEntries(missing.map((field) => [field, described[field]])));
 }
 
+/** Whether all that a sale says of its customer is known, and the same. */
+export const saysNothingNew = (customer: Customer, claim: CustomerClaim): boolean =>
+  Object.entries(describedCustomer(claim) ?? {}).every(
+    ([field, given]) =>
+      given === undefined || field === 'external_subscription_id' || given === customer[field as 'name'],
+  );
+
 const contradicts = (known: string | null, given: string | undefined): boolean =>
   known !== null && given !== undefined && known.toLowerCase() !== given.toLowerCase();
 

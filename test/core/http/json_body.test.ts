@@ -47,7 +47,8 @@ t.test('every operation refuses bodies that are built to be slow to read', async
     list('1e400', 15_000),
     list('"a"', 20_000),
   ];
-  const writing = operations.filter(({ method }) => method !== 'GET');
+  // A bulk may hold more: each of its objects is bounded by its schema.
+  const writing = operations.filter(({ method, bulk_of }) => method !== 'GET' && !bulk_of);
   t.ok(writing.length > hostile.length);
   for (const [nth, { method, path, name, body }] of writing.entries()) {
     const [field = 'metadata'] = Object.keys(fieldsOf(body).properties);

@@ -1,0 +1,202 @@
+import sql from 'sql-template-tag';
+import { type Tx, together } from '../core/postgres/transaction.ts';
+import { type BulkItem, bulkOf } from '../core/resource/bulk.ts';
+import type { Operation } from '../core/resource/operation.ts';
+import { lockOf, tenant } from '../core/resource/resource.ts';
+import { Problem } from '../core/values/problem.ts';
+import { commissionOf, commissions } from './commissions/commission.ts';
+import { earnedBy, type Terms, termsOfMany } from './commissions/earn.ts';
+import type { CommissionOutcome } from './commissions/rule_choice.ts';
+import { type Customer, customers } from './customers/customer.ts';
+import { event } from './events/event.ts';
+import { type Partner, partners } from './partners/partner.ts';
+import { type Program, programs } from './programs/program.ts';
+import { outcomeOf, recordSaleOperation, type SaleOutcome } from './record_sale.ts';
+import { type Credit, firstSalesOf } from './sales/credit.ts';
+import { saysNothingNew } from './sales/named_customer.ts';
+import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
+import { ownPurchaseBy } from './sales/own_purchase.ts';
+import { sales } from './sales/sale.ts';
+
+type Item = BulkItem<NewSale>;
+
+/** A sale of a customer who is known. */
+interface Named extends Item {
+  program: Program;
+  customer: Customer;
+  partner_id: string;
+}
+
+interface Judged {
+  nth: number;
+  draft: SaleDraft;
+  program: Program;
+  partner: Partner;
+  earned: CommissionOutcome;
+}
+
+export const saleBulkOperations: Operation[] = [
+  bulkOf<NewSale>(recordSaleOperation, {
+    noun: 'sale',
+    summary: 'Records up to 1,000 sales and computes their commissions.',
+    doc: 'For imports and for usage that is charged in batches.',
+    inSets: ({ tx }, items) => recordSales(tx, items),
+  }),
+];
+
+/**
+ * Records in sets the sales of customers who are known and have paid before, where nothing but what is read once decides who is credited and what
+ * they earn. All others (first sales, coupons, clicks, own purchases, programs with tiers, and whatever is to be refused) are left to
+ * record_sale.ts, and so are further sales of their customers, whose order counts.
+ * @returns the outcomes, by their place
+ */
+async function recordSales(tx: Tx, items: Item[]): Promise<Map<number, SaleOutcome>> {
+  const left = new Left();
+  const judged = await judge(tx, await nameAll(tx, items, left), left);
+  const paid = judged.flatMap(({ draft, program, earned }) =>
+    earned.outcome === 'commission' ? [commissionOf(tx, program, draft, earned)] : [],
+  );
+  const [recorded, earned] = await together([
+    sales.insertAll(
+      tx,
+      judged.map(({ draft }) => draft),
+    ),
+    commissions.insertAll(tx, paid),
+  ]);
+  const by_sale = new Map([...earned.values()].map((commission) => [commission.sale_id, commission]));
+  return new Map(
+    judged.map(({ nth, draft, partner, earned }) => {
+      const sale = recorded.get(draft.id);
+      if (!sale) throw new Error('A sale that was inserted did not come back.');
+      tx.emit(event('sale.created', sale, { partner_id: partner.id }));
+      const commission = by_sale.get(sale.id);
+      if (commission) tx.emit(event('commission.created', commission));
+      return [
+        nth,
+        outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined),
+      ];
+    }),
+  );
+}
+
+const keyOf = (program_id: string, external_id: string): string => `${program_id} ${external_id}`;
+
+/** Whose sales are not recorded in sets: whom those that are left name, or might. */
+class Left {
+  readonly #names = new Set<string>();
+
+  /** @returns none: the sale is left */
+  add({ program_id, customer_id, external_customer_id, click_id }: NewSale): [] {
+    if (customer_id !== undefined) this.#names.add(customer_id);
+    if (external_customer_id !== undefined) this.#names.add(keyOf(program_id, external_customer_id));
+    if (click_id !== undefined) this.#names.add(program_id);
+    return [];
+  }
+
+  has({ id, program_id, external_customer_id }: Customer): boolean {
+    return [id, program_id, keyOf(program_id, external_customer_id ?? '')].some((name) => this.#names.has(name));
+  }
+}
+
+const isPlain = ({ click_id, coupon_external_id, customer_id, external_customer_id }: NewSale): boolean =>
+  click_id === undefined &&
+  coupon_external_id === undefined &&
+  (customer_id === undefined) !== (external_customer_id === undefined);
+
+/** The customers, locked in the order of their ids, and the programs; without the charges that are recorded, or come twice. */
+async function nameAll(tx: Tx, items: Item[], left: Left): Promise<Named[]> {
+  const program_ids = items.map(({ body }) => body.program_id);
+  const external = items.filter(({ body }) => body.external_customer_id !== undefined);
+  const [known_programs, charges, by_external_id] = await together([
+    programs.byIds(tx, [...new Set(program_ids)]),
+    tx.all<{ program_id: string; external_charge_id: string }>(sql`
+      select t.program_id, t.external_charge_id
+      from unnest(${program_ids}::text[], ${items.map(({ body }) => body.external_charge_id)}::text[]) as g (program_id, charge)
+      join program.sale t on ${tenant(tx)} and t.program_id = g.program_id and t.external_charge_id = g.charge and ${sales.alive}`),
+    tx.all<{ id: string; program_id: string; external_customer_id: string }>(sql`
+      select t.id, t.program_id, t.external_customer_id
+      from unnest(
+        ${external.map(({ body }) => body.program_id)}::text[], ${external.map(({ body }) => body.external_customer_id)}::text[]
+      ) as g (program_id, external_id)
+      join program.customer t on ${tenant(tx)} and t.program_id = g.program_id and t.external_customer_id = g.external_id and ${customers.alive}`),
+  ]);
+  const ids = [...items.flatMap(({ body }) => body.customer_id ?? []), ...by_external_id.map(({ id }) => id)];
+  const locked = await tx.all<Customer>(sql`
+    select ${customers.columns} from ${customers.from}
+    where ${tenant(tx)} and t.id = any(${[...new Set(ids)]}) and ${customers.alive} order by t.id ${lockOf(true)}`);
+  const by_program = new Map(known_programs.map((program) => [program.id, program as unknown as Program]));
+  const by_id = new Map(locked.map((customer) => [customer.id, customer]));
+  const by_external = new Map(
+    locked.map((customer) => [keyOf(customer.program_id, customer.external_customer_id ?? ''), customer]),
+  );
+  const taken = new Set(charges.map((charge) => keyOf(charge.program_id, charge.external_charge_id)));
+  return items.flatMap((item) => {
+    const { body } = item;
+    const charge = keyOf(body.program_id, body.external_charge_id);
+    const program = by_program.get(body.program_id);
+    const customer =
+      body.customer_id === undefined
+        ? by_external.get(keyOf(body.program_id, body.external_customer_id ?? ''))
+        : by_id.get(body.customer_id);
+    const isTaken = taken.has(charge);
+    taken.add(charge);
+    if (isTaken || !isPlain(body) || !program || customer?.program_id !== program.id) return left.add(body);
+    if (left.has(customer) || !saysNothingNew(customer, body)) return left.add(body);
+    return [{ ...item, program, customer, partner_id: body.partner_id ?? customer.partner_id }];
+  });
+}
+
+async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
+  if (named.length === 0) return [];
+  const [first_sales, locked, termsOf] = await together([
+    firstSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
+    tx.all<Partner>(sql`
+      select ${partners.columns} from ${partners.from}
+      where ${tenant(tx)} and t.id = any(${[...new Set(named.map(({ partner_id }) => partner_id))]}) and ${partners.alive}
+      order by t.id ${lockOf('share')}`),
+    termsOfMany(tx, named),
+  ]);
+  const by_id = new Map(locked.map((partner) => [partner.id, partner]));
+  const seen = new Set<string>();
+  const judged: Judged[] = [];
+  for (const one of named) {
+    const { customer, body } = one;
+    const terms = termsOf(one);
+    const first_sale_at = first_sales.get(customer.id);
+    const partner = by_id.get(one.partner_id);
+    const isAlone = !seen.has(customer.id) || terms.rules.every(({ max_payments }) => max_payments === null);
+    const isFurther = first_sale_at !== undefined && (body.occurred_at ?? tx.now) >= first_sale_at;
+    const outcome =
+      partner && isFurther && isAlone && !left.has(customer)
+        ? await judgeOne(
+            tx,
+            one,
+            { partner, customer, is_new_customer: false, is_first_sale: false, first_sale_at },
+            terms,
+          )
+        : undefined;
+    seen.add(customer.id);
+    if (outcome) judged.push({ nth: one.nth, program: one.program, ...outcome });
+    else left.add(body);
+  }
+  return judged;
+}
+
+/** @returns undefined for what is left: it is to be refused, the partner's own, or depends on the partner's month */
+async function judgeOne(
+  tx: Tx,
+  { body, program, customer }: Named,
+  credit: Credit & { partner: Partner },
+  terms: Terms,
+): Promise<Pick<Judged, 'draft' | 'partner' | 'earned'> | undefined> {
+  const { partner } = credit;
+  if (partner.program_id !== program.id || terms.rules.some(({ tiers }) => tiers.length > 0)) return undefined;
+  if (await ownPurchaseBy(tx, program, partner, { email: customer.email })) return undefined;
+  try {
+    const draft = draftOf(tx, body, credit, terms.came_by);
+    return { draft, partner, earned: await earnedBy(tx, program, draft, credit, terms) };
+  } catch (problem) {
+    if (problem instanceof Problem) return undefined;
+    throw problem;
+  }
+}
