@@ -1,9 +1,7 @@
 -- Runs: the right to send to an endpoint, and what is to be sent. A lease comes back when nobody else sends to the endpoint and its queue
 -- holds something; its deliveries come in the order of the queue. One whose endpoint is switched off or whose event's week was dropped is
 -- `cancelled`. A lease can come back with a null position: what waited was recorded a moment before. Queues that others hold locked are
--- ending a run: those look again. The event is asked for as a range of one, in order, so that its primary key is chosen even while a week's
--- partition is empty: there all indexes seem equal, the plan is kept, and another index would read all of the organization's events for each
--- delivery.
+-- ending a run: those look again. Mostly nothing waits for whoever looks again: that is asked first.
 create or replace function webhooks.begin_runs(endpoint_ids text[], worker text, lease interval, most integer)
 returns table (
   endpoint_id text,
@@ -32,6 +30,14 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 begin
+  if not exists (
+    select from webhooks.endpoint_queue q
+    where q.endpoint_id = any (endpoint_ids)
+      and exists (select from webhooks.queued_delivery d where d.endpoint_id = q.endpoint_id and d.queue_position > q.done_position)
+  ) then
+    return;
+  end if;
+
   return query
     with leased as (
       update webhooks.endpoint_queue q
@@ -58,7 +64,9 @@ end
 $$;
 
 -- What an endpoint's queue holds after a position. The plan may be kept from when it held little: it must read in order and stop, however
--- much it holds later.
+-- much it holds later. The ids of its events are named apart, so that only the partitions of their weeks are opened. An event is asked for as a
+-- range of one, in order, so that its primary key is chosen even while a week's partition is empty: there all indexes seem equal, and another
+-- index would read all of the organization's events for each delivery.
 create or replace function webhooks.next_deliveries(endpoint text, after_position bigint, most integer)
 returns table (
   queue_position bigint,
@@ -78,30 +86,44 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  last_position bigint;
+  first_id text;
+  last_id text;
 begin
+  select max(next.queue_position), min(next.event_id collate "C"), max(next.event_id collate "C")
+  from (
+    select d.queue_position, d.event_id
+    from webhooks.queued_delivery d
+    where d.endpoint_id = endpoint
+      and d.queue_position > after_position
+    order by d.queue_position
+    limit most
+  ) as next
+  into last_position, first_id, last_id;
+  if last_position is null then
+    return;
+  end if;
+
   return query
-    with next as materialized (
-      select d.organization_id, d.endpoint_id, d.queue_position, d.delivery_id, d.event_id, d.event_type, d.attempt, d.request_body
-      from webhooks.queued_delivery d
-      where d.endpoint_id = endpoint
-        and d.queue_position > after_position
-      order by d.queue_position
-      limit most
-    )
     select
       n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id,
       e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
-    from next n
+    from webhooks.queued_delivery n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
     left join lateral (
       select webhooks.body_for(e, v) as body, v.request_id
       from webhooks.event v
-      where v.organization_id = n.organization_id
+      where v.id between first_id and last_id
+        and v.organization_id = n.organization_id
         and v.id >= n.event_id
         and v.id <= n.event_id
       order by v.id
       limit 1
     ) as logged on true
+    where n.endpoint_id = endpoint
+      and n.queue_position > after_position
+      and n.queue_position <= last_position
     order by n.queue_position;
 end
 $$;

@@ -1,11 +1,11 @@
 -- Writes a transaction's events, in the order given. `events` is an array of
 -- {id, program_id, partner_id, type, livemode, body, postback_body, chat_text, without_personal}; positions are taken here, which is after every
--- row lock of the transaction, because the events are written just before it commits. The lock says from where on it draws them
--- (complete_position.sql).
+-- row lock of the transaction, because the events are written just before it commits. The lock says from where on it draws them, and the
+-- transaction has an id by then (complete_position.sql).
 create or replace function webhooks.write_events(organization text, request text, at timestamptz, events json, delivery_prefix text) returns void
 language sql volatile
 as $$
-  select pg_advisory_xact_lock_shared(webhooks.writer_lock_key(organization, webhooks.last_position()));
+  select pg_advisory_xact_lock_shared(webhooks.writer_lock_key(organization, webhooks.last_position())) from pg_current_xact_id();
 
   with emitted as (
     select e.id, e.program_id, e.partner_id, e.type, e.livemode, e.body, e.postback_body, e.chat_text, e.without_personal, e.nth
