@@ -16,6 +16,7 @@ import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } f
 import { untilDelivered } from './slice.ts';
 
 const steady_rate = 500;
+const lone_rate = 100;
 const isolation_rate = 250;
 /** Events of one transaction where many are told at once, and how far their telling runs ahead of the deliveries. */
 const batch = 50;
@@ -83,6 +84,11 @@ export const webhooks: Bench = {
           run: () => burst(place, ten_thousand),
         },
         {
+          name: 'lone',
+          doc: `${lone_rate} events a second to one endpoint, a transaction each: hardly any shares a statement`,
+          run: (s) => lone(place, single, s),
+        },
+        {
           name: 'steady',
           doc: `${steady_rate} events a second over 1,000 endpoints, a transaction each`,
           run: (s) => steady(place, thousand, [], steady_rate, s),
@@ -111,6 +117,7 @@ const figures: Awaited<ReturnType<Bench['setup']>>['figures'] = {
     better: 'lower',
     doc: 'CPU time a delivery, of Postgres, the telling of its event included',
   },
+  delivery_cpu: { unit: 'µs', better: 'lower', at_most: 2_400, doc: 'both together' },
   worker_memory: { unit: 'MiB', better: 'lower', doc: 'resident memory of the worker at the end' },
   receipt_p50: {
     unit: 'ms',
@@ -179,6 +186,16 @@ async function measured(place: Place, load: () => Promise<number>): Promise<Samp
   const after = await cpuOf(pids);
   const cpu = Object.entries(after).map(([name, us]) => [name, (us - (before[name] as number)) / told]);
   return { rate: told / seconds, ...Object.fromEntries(cpu), ...(await memoryOf(place.worker)) };
+}
+
+/** What a delivery costs that comes alone. */
+async function lone(place: Place, programs: Programs, seconds: number): Promise<Sample> {
+  let receipt: Sample = {};
+  const { client_cpu = 0, postgres_cpu = 0 } = await measured(place, async () => {
+    receipt = await steady(place, programs, [], lone_rate, seconds);
+    return seconds * lone_rate;
+  });
+  return { ...receipt, client_cpu, postgres_cpu, delivery_cpu: client_cpu + postgres_cpu };
 }
 
 async function memoryOf({ pid }: Running): Promise<Sample> {
