@@ -3,16 +3,19 @@
  *
  * - `surviveLostConnections`: when a connection is lost, it ends the process by a rejection that nobody handles, waits for minutes, or never
  *   finishes its shutdown. When the statement that completes jobs loses a deadlock, it shuts its pool down instead of asking again.
- * - `believeMigrationsAlone`: it shuts down when it is notified of a breaking migration, and any session of the database may notify.
+ * - `listenElsewhere`: each pool listens with a session of its own, which every notification of the database wakes, and looks for jobs whenever
+ *   there are new ones, of whichever pool. The session that proves the worker alive listens for all pools instead.
+ * - `wasMigrated`: it shuts down when it is notified of a breaking migration, and any session of the database may notify.
  * - `batched_completions`: completed one by one, jobs that are finished when the pool stops can stay locked, and run again four hours later.
  * - `keepReturnable`: it shuts down by force when it stops with jobs waiting in its local queue, because it refuses to return them unless
  *   something else is going on in that queue.
- * - `hearOwnJobs`: each pool looks for jobs whenever there are new ones, of whichever pool. (`core.enqueue` does the work of its `add_jobs`.)
  * - `isPoolSizeWarning`: it warns when the pool has fewer connections than a job each, although jobs are fetched and completed many at a time.
+ * - `core.enqueue`, in SQL: its `add_jobs` looks five times for what it inserts once.
  */
 import type { RunnerOptions, WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
-import { tries } from '../postgres/database.ts';
+import sql from 'sql-template-tag';
+import { type Database, run, tries } from '../postgres/database.ts';
 import { isRetryable, isUnavailable } from '../postgres/errors.ts';
 
 export interface LostConnections {
@@ -58,30 +61,39 @@ function isLost(error: Error, { isOver, onLost }: LostConnections): boolean {
   return true;
 }
 
-/** Passes on that graphile-worker was migrated only where it was, since the connection was opened. All other notifications only make it look for jobs. */
-export function believeMigrationsAlone(pool: pg.Pool): void {
+/** What it notifies on: new jobs, with the tasks that they are of where `core.enqueue` says it, and migrations of its tables. */
+export const channels = { jobs: 'jobs:insert', migrations: 'worker:migrate' };
+
+/** Leaves what pools ask to listen to unasked. */
+export function listenElsewhere(pool: pg.Pool): void {
   pool.on('connect', (client) => {
-    const emit = client.emit.bind(client) as (...given: unknown[]) => boolean;
-    let is_asking = false;
-    const verify = async (given: unknown[]) => {
-      is_asking = true;
-      const { rows } = await client.query<{ migrated: boolean }>(migrated_since).finally(() => (is_asking = false));
-      if (rows[0]?.migrated) emit(...given);
-    };
-    client.emit = ((...given: unknown[]) => {
-      const [name, message] = given as [string, pg.Notification | undefined];
-      if (name !== 'notification' || message?.channel !== 'worker:migrate') return emit(...given);
-      if (!is_asking) verify(given).catch(() => {});
-      return true;
-    }) as typeof client.emit;
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    client.query = ((...given: unknown[]) => {
+      const [text] = given;
+      return typeof text === 'string' && text.startsWith('LISTEN ') ? Promise.resolve() : query(...given);
+    }) as typeof client.query;
   });
 }
 
-const migrated_since = `
-  select exists (
-    select from graphile_worker.migrations m
-    where m.breaking and m.ts > (select a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid())
-  ) as migrated`;
+/** Whether new jobs that a pool is told of may be its own. Any session of the database may notify whatever it likes. */
+export function concerns(payload: string, own: Record<string, unknown>): boolean {
+  try {
+    const { tasks } = JSON.parse(payload) as { tasks?: unknown };
+    return !Array.isArray(tasks) || tasks.some((name) => Object.hasOwn(own, name));
+  } catch {
+    return true;
+  }
+}
+
+/** Whether its tables were migrated since a worker started, so that this may not go on. */
+export async function wasMigrated(database: Database, worker_id: string): Promise<boolean> {
+  const migrated = await run(
+    database,
+    sql`select from graphile_worker.migrations m
+      where m.breaking and m.ts > (select w.started_at from core.worker w where w.id = ${worker_id})`,
+  );
+  return migrated.length > 0;
+}
 
 export const batched_completions = { completeJobBatchDelay: 0, failJobBatchDelay: 0 } satisfies NonNullable<
   RunnerOptions['preset']
@@ -95,28 +107,6 @@ export function keepReturnable(events: WorkerEvents): void {
       if (newMode === 'RELEASED') setImmediate(busy.resolve);
     });
   });
-}
-
-/** Lets a pool hear of new jobs of its own tasks alone, where the notification says whose they are. */
-export function hearOwnJobs(events: WorkerEvents, own: Record<string, unknown>): void {
-  events.on('pool:listen:success', ({ client }) => {
-    const emit = client.emit.bind(client) as (...given: unknown[]) => boolean;
-    client.emit = ((...given: unknown[]) => {
-      const [name, message] = given as [string, pg.Notification | undefined];
-      const isOthers = name === 'notification' && message?.channel === 'jobs:insert' && !concerns(message, own);
-      return isOthers || emit(...given);
-    }) as typeof client.emit;
-  });
-}
-
-/** Any session of the database may notify whatever it likes. */
-function concerns({ payload = '' }: pg.Notification, own: Record<string, unknown>): boolean {
-  try {
-    const { tasks } = JSON.parse(payload) as { tasks?: unknown };
-    return !Array.isArray(tasks) || tasks.some((name) => Object.hasOwn(own, name));
-  } catch {
-    return true;
-  }
 }
 
 export const isPoolSizeWarning = (message: string): boolean => message.includes('maxPoolSize');

@@ -14,11 +14,11 @@ import { letShrink } from '../pool/shrinking.ts';
 import { logFailure } from '../postgres/outage.ts';
 import {
   batched_completions,
-  believeMigrationsAlone,
-  hearOwnJobs,
+  concerns,
   isPoolSizeWarning,
   keepReturnable,
   type LostConnections,
+  listenElsewhere,
   surviveLostConnections,
 } from './graphile_worker_0_18.ts';
 import type { Task } from './task.ts';
@@ -36,6 +36,8 @@ export interface JobPool {
   pool_id: string;
   /** Settles when it takes no more jobs, whether it was stopped or could not go on. */
   ended: Promise<void>;
+  /** Looks for jobs, where the notification of new ones may be of its own. */
+  hear(payload: string): void;
   stop(): Promise<unknown>;
 }
 
@@ -53,7 +55,7 @@ export function planPools(tasks: Record<string, Task>, concurrency: number, own:
   ];
 }
 
-/** The connections that all pools of a worker share: one for each pool to listen on, and those that fetch and complete jobs (`leastOfWorker`). */
+/** The connections that all pools of a worker share: one that each pool keeps to itself, and those that fetch and complete jobs (`leastOfWorker`). */
 export interface JobConnections {
   pool: pg.Pool;
   /** Ends the pool. What is not returned in time, or ever, is cut off: it would keep the process running, and stay open in Postgres. */
@@ -78,7 +80,7 @@ export function openJobConnections(
   letShrink(pool, most);
   watchPool('jobs', pool);
   surviveLostConnections(pool, lost);
-  believeMigrationsAlone(pool);
+  listenElsewhere(pool);
   pool.on('error', (error) => logFailure(log, error, 'an idle connection of the job queue broke'));
   return { pool, close: closing(pool) };
 }
@@ -104,7 +106,6 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
   const created = once(events, 'pool:create');
   const ended = once(events, 'pool:gracefulShutdown').then(() => {});
   keepReturnable(events);
-  hearOwnJobs(events, plan.tasks);
   const runner = await runJobs({
     ...runnerOptions(plan, context),
     pgPool,
@@ -119,6 +120,7 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
   return {
     pool_id: workerPool.id,
     ended,
+    hear: (payload) => concerns(payload, plan.tasks) && workerPool.nudge(1),
     stop: async () => runner.stop().catch(() => {}),
   };
 }

@@ -9,7 +9,7 @@ export interface Liveness {
   lost: Promise<void>;
   addPool(pool_id: string): Promise<void>;
   /** Calls whoever wants to hear of a channel's notifications, for as long as the session lives. */
-  listen(channel: string, hear: () => void): Promise<void>;
+  listen(channel: string, hear: (payload: string) => void): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function proveLife(url: string): Promise<Liveness> {
       ]);
     },
     async listen(channel, hear) {
-      client.on('notification', (notification) => notification.channel === channel && hear());
+      client.on('notification', (heard) => heard.channel === channel && hear(heard.payload ?? ''));
       await client.query(`listen ${pg.escapeIdentifier(channel)}`);
     },
     async end() {

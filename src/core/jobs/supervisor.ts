@@ -6,6 +6,7 @@ import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
 import { readTimeZones } from '../resource/time_zones.ts';
 import { type Extension, poolsOf, slotsOf, type WorkerExtension } from './extension.ts';
+import { channels, wasMigrated } from './graphile_worker_0_18.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { type JobConnections, type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
 import { type Liveness, proveLife } from './liveness.ts';
@@ -108,7 +109,9 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
   });
   const started: Started = { pools: [], stops: [] };
   try {
-    await start(started, options, { context, extensions, connections, liveness, over: over.signal });
+    const parts = { context, extensions, connections, liveness, over: over.signal };
+    await listen(started, parts, () => over.abort());
+    await start(started, options, parts);
     ready();
     log.info({ worker_id: liveness.worker_id }, 'worker ready');
     await Promise.race([aborted(over.signal), aborted(stopping), ...started.pools.map(({ ended }) => ended)]);
@@ -150,6 +153,23 @@ interface Parts {
   over: AbortSignal;
 }
 
+/** One session listens for the whole worker. */
+async function listen({ pools }: Started, parts: Parts, onMigrated: () => void): Promise<void> {
+  const { liveness, extensions, context } = parts;
+  const hears: Record<string, (payload: string) => void> = {
+    [channels.jobs](payload) {
+      for (const pool of pools) pool.hear(payload);
+    },
+    [channels.migrations]: () =>
+      void wasMigrated(context.store.database, liveness.worker_id).then((is_over) => is_over && onMigrated(), noop),
+    ...Object.assign({}, ...extensions.map((one) => one.hears)),
+  };
+  for (const [channel, hear] of Object.entries(hears)) await liveness.listen(channel, hear);
+}
+
+/** A database that does not answer now ends the worker by itself. */
+const noop = () => {};
+
 /** Adds to `started` as it goes, so that what has started is stopped when the rest fails. */
 async function start(started: Started, options: SupervisorOptions, parts: Parts): Promise<void> {
   const { concurrency, schedules } = options;
@@ -160,8 +180,6 @@ async function start(started: Started, options: SupervisorOptions, parts: Parts)
     started.pools.push(pool);
     await liveness.addPool(pool.pool_id);
   }
-  for (const [channel, hear] of extensions.flatMap(({ hears = {} }) => Object.entries(hears)))
-    await liveness.listen(channel, hear);
   const schedule = await startSchedule(context.store, schedules, context.log);
   started.stops.push(() => schedule.stop(), ...startHousekeeping(context, extensions));
 }

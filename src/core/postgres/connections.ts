@@ -22,7 +22,7 @@ const least_of_store: Record<Role, number> = {
   start: least_of_api + least_of_jobs,
 };
 
-/** What a worker opens besides those that fetch: the session that proves it alive, and one for each of its job pools to listen on. */
+/** What a worker opens besides those that fetch: the session that proves it alive, and one that each of its job pools keeps to itself. */
 const heldByWorker = (pools: number): number => 1 + pools;
 
 /** The least connections of a worker. @param pools that its jobs run in */

@@ -1,37 +1,38 @@
-import { once } from 'node:events';
 import t from 'tap';
+import { concerns, wasMigrated } from '../../../src/core/jobs/graphile_worker_0_18.ts';
 import { openJobConnections } from '../../../src/core/jobs/job_pool.ts';
+import { proveLife } from '../../../src/core/jobs/liveness.ts';
 import { eventually, log, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const open = () => openJobConnections(rail.url, () => 2, log, { isOver: () => false, onLost: () => {} });
-const { pool, close } = open();
-t.teardown(() => close(60_000));
 
 t.test('a worker believes that its queue was migrated only where it was', async (t) => {
-  const client = await pool.connect();
-  const heard: string[] = [];
-  client.on('notification', ({ channel }) => heard.push(channel));
-  await client.query('listen "jobs:insert"; listen "worker:migrate"');
-  const forge = () => rail.query(sql`select pg_notify('worker:migrate', '{"migrationNumber": 99, "breaking": true}')`);
-  const nextJob = async () => {
-    const next = once(client, 'notification', { signal: AbortSignal.timeout(120_000) });
-    await rail.query(sql`select pg_notify('jobs:insert', '{}')`);
-    await next;
-    await client.query('select 1');
-  };
-  await forge();
-  await nextJob();
-  t.same(heard, ['jobs:insert']);
-
-  const migration = sql`insert into graphile_worker.migrations (id, breaking) values (99, true)`;
-  await rail.query(migration);
-  const told = once(client, 'notification', { signal: AbortSignal.timeout(120_000) });
-  await forge();
-  await told;
-  t.same(heard, ['jobs:insert', 'worker:migrate']);
+  const { worker_id, end } = await proveLife(rail.url);
+  t.teardown(end);
+  const isBelieved = () => wasMigrated(rail.store.database, worker_id);
+  t.notOk(await isBelieved());
+  await rail.query(sql`insert into graphile_worker.migrations (id, breaking) values (99, true)`);
+  t.ok(await isBelieved());
   await rail.query(sql`delete from graphile_worker.migrations where id = 99`);
+});
+
+t.test('a pool looks for jobs when there may be some of its own', (t) => {
+  const own = { 'core/send_mail': true };
+  t.ok(concerns('{"count": 2, "tasks": ["core/other", "core/send_mail"]}', own));
+  t.notOk(concerns('{"count": 1, "tasks": ["core/other"]}', own));
+  for (const unsaid of ['', '{"count": 1}', '{"tasks": "core/other"}', 'null', '{"r": 0.5}'])
+    t.ok(concerns(unsaid, own));
+  t.end();
+});
+
+t.test('no pool listens itself', async (t) => {
+  const { pool, close } = open();
+  const client = await pool.connect();
+  await client.query('LISTEN "jobs:insert"; LISTEN "worker:migrate";');
+  t.same((await client.query('select pg_listening_channels()')).rows, []);
   client.release();
+  await close(60_000);
 });
 
 t.test('a worker that stops cuts off the connections that its queue does not return', async (t) => {
