@@ -144,6 +144,27 @@ export async function runAgain<Row extends object>(on: Pick<pg.Pool, 'query'>, s
   }
 }
 
+/**
+ * Runs a statement by itself, and then another one by itself, in one round trip. When the first one lost a deadlock, both run again: the second one
+ * must do no harm before the first.
+ */
+export async function runThen<First extends object, Second extends object>(
+  database: Database,
+  first: Sql,
+  second: Sql,
+): Promise<[First[], Second[]]> {
+  const client = await database.connect();
+  try {
+    const [one, other] = await Promise.allSettled([run<First>(client, first), run<Second>(client, second)]);
+    if (one.status === 'rejected' && !isRetryable(one.reason)) throw one.reason;
+    const ran = one.status === 'fulfilled' ? one.value : await runAgain<First>(client, first);
+    const is_done = one.status === 'fulfilled' && other.status === 'fulfilled';
+    return [ran, is_done ? other.value : await runAgain<Second>(client, second)];
+  } finally {
+    client.release();
+  }
+}
+
 const int8 = 20;
 const timestamptz = 1184;
 

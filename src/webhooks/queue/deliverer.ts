@@ -1,7 +1,7 @@
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { logFailure } from '../../core/postgres/outage.ts';
 import { type EndpointQueues, type Lease, openQueues } from './endpoint_queue.ts';
-import { Run, run_ms } from './run.ts';
+import { type Ended, Run, run_ms } from './run.ts';
 import { receiverOf, type SendContext, Sender } from './send.ts';
 
 /** Runs that outlast a second give up their slots: so many at a time. */
@@ -18,7 +18,7 @@ export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #queues: EndpointQueues;
   readonly #running = new Set<Promise<void>>();
-  readonly #sending = new Map<string, { looks_again: boolean }>();
+  readonly #sending = new Map<string, Sending>();
   #in_slots = 0;
   #detached = 0;
 
@@ -116,25 +116,45 @@ export class Deliverer {
    * @param first the lease of its first run, where it was taken already
    */
   async #runs(endpoint_id: string, isCrowded: () => boolean, first?: Lease): Promise<void> {
-    const sending = { looks_again: false };
+    const sending: Sending = { looks_again: false };
     this.#sending.set(endpoint_id, sending);
     try {
-      for (let taken = first; taken || !this.#options.stopping.aborted; taken = undefined) {
-        sending.looks_again = false;
-        const lease = taken ?? (await this.#queues.begin(endpoint_id));
-        if (lease) await this.#run(lease, isCrowded);
-        else if (!sending.looks_again) return;
-        if (isCrowded()) break;
+      let looked = first !== undefined || !this.#options.stopping.aborted;
+      for (let lease = first ?? (looked ? await this.#look(endpoint_id, sending) : undefined); lease; ) {
+        const ended = await this.#run(lease, isCrowded, sending);
+        looked = ended.looked;
+        lease = ended.next ?? (looked && sending.looks_again ? await this.#look(endpoint_id, sending) : undefined);
       }
+      if (looked) return;
     } finally {
       if (this.#sending.get(endpoint_id) === sending) this.#sending.delete(endpoint_id);
     }
     await this.#queues.wake(endpoint_id);
   }
 
-  #run(lease: Lease, isCrowded: () => boolean): Promise<void> {
+  /** Takes the lease, where something waits: what it was told of meanwhile may have come just after. */
+  async #look(endpoint_id: string, sending: Sending): Promise<Lease | undefined> {
+    let lease: Lease | undefined;
+    do {
+      sending.looks_again = false;
+      lease = await this.#queues.begin(endpoint_id);
+    } while (!lease && sending.looks_again);
+    return lease;
+  }
+
+  #run(lease: Lease, isCrowded: () => boolean, sending: Sending): Promise<Ended> {
     const { services, stopping } = this.#options;
     const sender = new Sender(receiverOf(lease, services), this.#options);
-    return new Run(lease, { queues: this.#queues, sender, isCrowded, stopping }).run();
+    const looks = () => {
+      sending.looks_again = false;
+      return !isCrowded() && !stopping.aborted;
+    };
+    return new Run(lease, { queues: this.#queues, sender, isCrowded, stopping, looks }).run();
   }
+}
+
+/** What is sent to an endpoint here. */
+interface Sending {
+  /** More was appended to its queue: it looks once more before it ends. */
+  looks_again: boolean;
 }

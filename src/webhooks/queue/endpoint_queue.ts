@@ -1,6 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { batched } from '../../core/postgres/batch.ts';
-import { type Database, run, runAgain } from '../../core/postgres/database.ts';
+import { type Database, run, runAgain, runThen } from '../../core/postgres/database.ts';
 import type { DeliveryResult, QueuedDelivery } from './delivery.ts';
 import type { Addressee } from './send.ts';
 
@@ -31,7 +31,16 @@ export interface Report {
   result?: DeliveryResult;
   /** Whether the attempt took long; undefined: as before. */
   slow?: boolean;
-  ended?: boolean;
+  /** `looks`: and that it begins anew where something waits. */
+  ended?: 'looks' | 'leaves';
+}
+
+/** What becomes of a run that was reported. */
+export interface Recorded {
+  /** False when it must end, because its lease was lost (the successor sends again what was reported) or the endpoint has changed. */
+  goes_on: boolean;
+  /** Of the run that follows it, where it looked and something waits. */
+  next?: Lease | undefined;
 }
 
 /** The statements on endpoints' queues, shared by all runs of a worker. */
@@ -41,11 +50,10 @@ export interface EndpointQueues {
   /** The deliveries after a position in the queue. */
   following(endpoint_id: string, queue_position: number): Promise<QueuedDelivery[]>;
   /**
-   * Resolves when it is durable: to false when the run must end, because its lease was lost (the successor sends again what was reported) or
-   * the endpoint has changed.
+   * Resolves when it is durable.
    * @throws when it could not be written. Then nothing is written of what the run reports later, which would pass it by.
    */
-  report(report: Report): Promise<boolean>;
+  report(report: Report): Promise<Recorded>;
   /** Writes what was reported and waits to be written: somebody waits for the end of its run. */
   hurry(): void;
   /** Enqueues the job of the endpoint's next run, where something waits. */
@@ -54,11 +62,14 @@ export interface EndpointQueues {
 
 export function openQueues(database: Database, worker_id: string): EndpointQueues {
   const broken = new WeakSet<Report['lease']>();
-  const reportAll = async (reports: Report[]): Promise<boolean[]> => {
+  const reportAll = async (reports: Report[]): Promise<Recorded[]> => {
     const whole = reports.filter(({ lease }) => !broken.has(lease));
     try {
-      const going_on = whole.length > 0 ? await recordRuns(database, whole) : new Set();
-      return reports.map(({ lease }) => going_on.has(keyOf(lease)));
+      const { going_on, begun } = whole.length > 0 ? await recordRuns(database, worker_id, whole) : nothing_recorded;
+      return reports.map(({ lease, ended }) => ({
+        goes_on: going_on.has(keyOf(lease)),
+        next: ended === 'looks' ? taken(begun, lease.endpoint_id) : undefined,
+      }));
     } catch (error) {
       for (const { lease } of whole) broken.add(lease);
       throw error;
@@ -81,24 +92,26 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
 
 export type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery | { queue_position: null });
 
+const beginning = (worker_id: string, endpoint_ids: string[]): Sql =>
+  sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
+      delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+    from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})`;
+
 async function beginRuns(
   database: Database,
   worker_id: string,
   endpoint_ids: string[],
 ): Promise<(Lease | undefined)[]> {
   const asked_at = performance.now();
-  const rows = await runAgain<LeaseRow>(
-    database,
-    sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
-        delivery_id, event_id, event_type, attempt, body, request_id, cancelled
-      from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})`,
-  );
-  const leases = leasesOf(rows, asked_at);
-  return endpoint_ids.map((endpoint_id) => {
-    const lease = leases.get(endpoint_id);
-    leases.delete(endpoint_id);
-    return lease;
-  });
+  const leases = leasesOf(await runAgain<LeaseRow>(database, beginning(worker_id, endpoint_ids)), asked_at);
+  return endpoint_ids.map((endpoint_id) => taken(leases, endpoint_id));
+}
+
+/** Each goes to one who asked. */
+function taken(leases: Map<string, Lease>, endpoint_id: string): Lease | undefined {
+  const lease = leases.get(endpoint_id);
+  leases.delete(endpoint_id);
+  return lease;
 }
 
 /** By endpoint. @param rows a delivery each, those of one endpoint in their order */
@@ -119,30 +132,50 @@ export function leasesOf(rows: LeaseRow[], asked_at: number): Map<string, Lease>
   return leases;
 }
 
-/** @returns the keys of those that may go on */
-async function recordRuns(database: Database, reports: Report[]): Promise<Set<string>> {
+interface RecordedRuns {
+  /** The keys of those that may go on. */
+  going_on: Set<string>;
+  /** What follows those that look, by endpoint. */
+  begun: Map<string, Lease>;
+}
+
+const nothing_recorded: RecordedRuns = { going_on: new Set(), begun: new Map() };
+
+/** Writes reports and then, in the same round trip and by itself, begins the runs that follow those which look. */
+async function recordRuns(database: Database, worker_id: string, reports: Report[]): Promise<RecordedRuns> {
+  const recording = sql`select endpoint_id, token
+    from webhooks.record_runs(${JSON.stringify(runsOf(reports))}::json, ${JSON.stringify(resultsOf(reports))}::json, make_interval(secs => ${lease_s}))`;
+  const looking = reports.filter(({ ended }) => ended === 'looks').map(({ lease }) => lease.endpoint_id);
+  const asked_at = performance.now();
+  const [recorded, rows] =
+    looking.length > 0
+      ? await runThen<Key, LeaseRow>(database, recording, beginning(worker_id, looking))
+      : [await runAgain<Key>(database, recording), []];
+  return { going_on: new Set(recorded.map(keyOf)), begun: leasesOf(rows, asked_at) };
+}
+
+function runsOf(reports: Report[]): object[] {
   const runs = new Map<string, { done_position: number; ended: boolean; slow?: boolean | undefined }>();
-  for (const { lease, result, slow, ended = false } of reports) {
+  for (const { lease, result, slow, ended } of reports) {
     const { endpoint_id, token, endpoint_updated_at } = lease;
     const known = runs.get(keyOf(lease));
     runs.set(keyOf(lease), {
       ...{ endpoint_id, token, endpoint_updated_at, slow: slow ?? known?.slow },
       done_position: Math.max(known?.done_position ?? 0, result?.queue_position ?? 0),
-      ended: ended || known?.ended === true,
+      ended: ended !== undefined || known?.ended === true,
     });
   }
-  const results = reports.flatMap(({ lease: { endpoint_id, organization_id }, result }) =>
-    result ? [{ endpoint_id, organization_id, ...result }] : [],
-  );
-  const going_on = await runAgain<Pick<Lease, 'endpoint_id' | 'token'>>(
-    database,
-    sql`select endpoint_id, token from webhooks.record_runs(${JSON.stringify([...runs.values()])}::json, ${JSON.stringify(results)}::json,
-      make_interval(secs => ${lease_s}))`,
-  );
-  return new Set(going_on.map(keyOf));
+  return [...runs.values()];
 }
 
-const keyOf = ({ endpoint_id, token }: Pick<Lease, 'endpoint_id' | 'token'>): string => `${endpoint_id} ${token}`;
+const resultsOf = (reports: Report[]): object[] =>
+  reports.flatMap(({ lease: { endpoint_id, organization_id }, result }) =>
+    result ? [{ endpoint_id, organization_id, ...result }] : [],
+  );
+
+type Key = Pick<Lease, 'endpoint_id' | 'token'>;
+
+const keyOf = ({ endpoint_id, token }: Key): string => `${endpoint_id} ${token}`;
 
 async function wakeEndpoints(database: Database, endpoint_ids: string[]): Promise<undefined[]> {
   await runAgain(database, sql`select webhooks.wake_endpoints(${endpoint_ids})`);

@@ -23,6 +23,15 @@ export interface RunOptions {
   /** Others wait for a slot: do not stay. */
   isCrowded: () => boolean;
   stopping: AbortSignal;
+  /** Whether it looks for what waits once it has ended: asked when it ends. Else it has left, and somebody else must be woken. */
+  looks(): boolean;
+}
+
+/** How a run ended. */
+export interface Ended {
+  looked: boolean;
+  /** Of the run that follows it: it looked, and something waits. */
+  next: Lease | undefined;
 }
 
 /**
@@ -36,6 +45,7 @@ export class Run {
   #renewed: number;
   #done = 0;
   #written: Promise<void> = Promise.resolve();
+  #next: Lease | undefined;
   #isOver = false;
   #failure: unknown;
 
@@ -46,7 +56,7 @@ export class Run {
   }
 
   /** @throws when Postgres fails: what was not written is sent again when the lease has run out */
-  async run(): Promise<void> {
+  async run(): Promise<Ended> {
     const unwritten: Promise<void>[] = [];
     for await (const { delivery, next } of this.#deliveries()) {
       if (this.#mustEnd() || !(await this.#deliver(delivery, next))) break;
@@ -54,9 +64,11 @@ export class Run {
       unwritten.push(this.#written);
       if (unwritten.length === most_unwritten / most_unseen) await unwritten.shift();
     }
-    this.#report({ ended: true });
+    const looked = this.#options.looks();
+    this.#report({ ended: looked ? 'looks' : 'leaves' });
     await this.#written;
     if (this.#failure) throw this.#failure;
+    return { looked, next: this.#next };
   }
 
   /** Each with the one after it, as far as it is known. The next ones are read while the ones before are sent. */
@@ -96,9 +108,10 @@ export class Run {
   #report(report: Omit<Report, 'lease'>): void {
     const reported = performance.now();
     this.#written = this.#options.queues.report({ lease: this.#lease, ...report }).then(
-      (goes_on) => {
+      ({ goes_on, next }) => {
         this.#renewed = reported;
         this.#isOver ||= !goes_on;
+        this.#next = next;
       },
       (error) => {
         this.#failure = error;
