@@ -175,7 +175,10 @@ export class Tx {
     this.#has_events = true;
   }
 
-  /** Enqueues a job that runs once this transaction has committed. `identifier` is the task's path under tasks/. */
+  /**
+   * Enqueues a job that runs once this transaction has committed; one with a key takes the place of an earlier one. `identifier` is the task's path
+   * under tasks/.
+   */
   enqueue<Name extends string>(
     identifier: Name,
     payload: object,
@@ -218,7 +221,8 @@ export class Tx {
   /** @internal What goes out together with the commit: one event statement, one call for all jobs. */
   closing(): Sql[] {
     this.renderEmitted();
-    const jobs = this.#jobs;
+    // Postgres refuses two with one key.
+    const jobs = [...new Map(this.#jobs.map((job, nth) => [job.job_key ?? nth, job])).values()];
     const enqueuing = jobs.length > 0 ? [sql`select core.enqueue(${JSON.stringify(jobs)}::json, false)`] : [];
     return [...this.#rendered, ...enqueuing, ...this.#last];
   }
