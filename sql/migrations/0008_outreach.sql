@@ -141,6 +141,7 @@ create table recruitment.campaign (
   pause_reason text
     constraint campaign_pause_reason_known check (pause_reason in ('bounce_rate', 'spam_complaint', 'not_entitled', 'no_inbox')),
   counted_since timestamptz(3),
+  is_unscheduling boolean not null default false,
   start_at timestamptz(3),
   launch_error text,
   launched_at timestamptz(3),
@@ -164,6 +165,8 @@ comment on column recruitment.campaign.pause_causes is 'Why it is paused: user, 
 comment on column recruitment.campaign.pause_reason is 'The reason of the pause, where the service paused it.';
 comment on column recruitment.campaign.counted_since is
   'Since when sent and bounced emails are counted, for the limit of bounces: the launch, or the last pause.';
+comment on column recruitment.campaign.is_unscheduling is
+  'Whether a job still takes the times of its sequences, which a change has made void: until then it sends nothing.';
 create index campaign_by_brand on recruitment.campaign (organization_id, brand_id, id);
 create index campaign_by_inbox on recruitment.campaign using gin (inbox_ids);
 create index campaign_sending on recruitment.campaign (organization_id, id) where state = 'sending';

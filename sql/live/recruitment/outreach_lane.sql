@@ -113,6 +113,6 @@ cross join lateral (select recruitment.opening_from(c.schedule, clock.zone, held
 left join recruitment.company_day company
   on company.organization_id = c.organization_id and company.campaign_id = c.id and company.company_hmac = first.company_hmac
     and company.day = (now() at time zone clock.zone)::date
-where c.state = 'sending';
+where c.state = 'sending' and not c.is_unscheduling;
 comment on view recruitment.outreach_lane is 'What each connected inbox sends first for each campaign that sends, a follow-up (active) and a first email (waiting): when it goes, and what it waits for until then.';
 grant select on recruitment.outreach_lane to rail_api;

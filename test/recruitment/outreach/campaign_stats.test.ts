@@ -241,6 +241,12 @@ t.test(
     from recruitment.sequence s
     join recruitment.prospect p on p.organization_id = s.organization_id and p.id <> s.prospect_id
     where s.campaign_id = ${campaign.id}`);
+    const answers = 600;
+    await rail.query(sql`
+      insert into recruitment.message (organization_id, id, brand_id, inbox_id, direction, purpose, state, rfc_message_id, due_at)
+      select ${caller.organization_id}, 'fms_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), ${campaign.brand_id}, ${inbox_ids[0]},
+        'outbound', 'answer', 'planned', n || '@acme.com', now() + interval '1 day'
+      from generate_series(1, ${answers}) as n`);
     await caller.delete(`${v1}/inboxes/${inbox_ids[0]}`);
     t.equal((await caller.request('GET', `${v1}/inboxes/${inbox_ids[0]}`)).status, 404);
     const parts = async () =>
@@ -251,6 +257,10 @@ t.test(
       ).map(({ count }) => count);
     await eventually(async () => (await parts()).length === 2, 'the job to end', 60_000);
     t.same(await parts(), [451, 180]);
+    const cancelled = await rail.query(sql`
+      select count(*)::integer as count from recruitment.message
+      where inbox_id = ${inbox_ids[0]} and state = 'cancelled' group by updated_at order by updated_at`);
+    t.same(cancelled, [{ count: 500 }, { count: answers - 500 }]);
     const left = { state: 'waiting', count: 69, inboxes: 0 };
     t.same(
       await rail.query(sql`

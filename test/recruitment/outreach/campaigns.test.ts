@@ -365,6 +365,61 @@ t.test('pauses and resumes by a set of causes, and stops and finishes', async (t
   t.match(await caller.get(other.path), { state: 'finished', finished_at: /Z$/ });
 });
 
+t.test('takes the times of many sequences by a job, and sends none of them before', async (t) => {
+  const opened = await open({ inboxes: 2 });
+  const { caller, inbox_ids } = opened;
+  const { path, campaign, added } = await launched(opened, 1, { schedule: closed, inbox_ids: [inbox_ids[0]] });
+  const many = 700;
+  await rail.query(sql`
+    with prospect as (
+      insert into recruitment.prospect (organization_id, id, brand_id, channel, key, source, email_status)
+      select p.organization_id, 'fdi_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), p.brand_id, 'youtube', 'channel' || n, 'manual', 'found'
+      from generate_series(1, ${many - 1}) as n, recruitment.prospect p
+      where p.id = ${added[0]?.id}
+      returning organization_id, id
+    ), address as (
+      insert into recruitment.email_address (organization_id, id, prospect_id, address, address_hmac, domain_hmac, source, verification, found_at)
+      select p.organization_id, replace(p.id, 'fdi', 'fea'), p.id, a.address, sha256(p.id::bytea), a.domain_hmac, 'manual', 'webmail', now()
+      from prospect p
+      join recruitment.email_address a on a.organization_id = p.organization_id and a.prospect_id = ${added[0]?.id}
+      returning organization_id, id, prospect_id, address_hmac, domain_hmac
+    )
+    insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, email_address_id, address_hmac, domain_hmac, due_at)
+    select a.organization_id, replace(a.prospect_id, 'fdi', 'fsq'), s.campaign_id, s.brand_id, a.prospect_id, s.inbox_id, a.id, a.address_hmac,
+      a.domain_hmac, now()
+    from address a
+    join recruitment.sequence s on s.organization_id = a.organization_id and s.campaign_id = ${campaign.id}`);
+  await caller.post(`${path}/pause`);
+  await caller.patch(path, { inbox_ids: [inbox_ids[1]] });
+  const parts = async () =>
+    (
+      await rail.query(sql`
+        select count(*)::integer as count from recruitment.sequence
+        where campaign_id = ${campaign.id} and due_at is null and inbox_id is null group by updated_at order by updated_at`)
+    ).map(({ count }) => count);
+  await eventually(async () => (await parts()).length === 2, 'the job to end', 60_000);
+  t.same(await parts(), [500, 200]);
+  t.match(await caller.post(`${path}/resume`), { state: 'sending' });
+  const scheduled = () =>
+    rail.query(sql`
+      select inbox_id, count(*)::integer as count, bool_and(due_at >= ${opening}::timestamptz) as is_later
+      from recruitment.sequence where campaign_id = ${campaign.id} group by inbox_id`);
+  await eventually(async () => (await scheduled())[0]?.inbox_id === inbox_ids[1], 'new times');
+  await eventually(async () => (await scheduled()).length === 1, 'new times of all');
+  t.same(await scheduled(), [{ inbox_id: inbox_ids[1], count: many, is_later: true }]);
+
+  // Resumed before the job has come: what it has left has the times of before, and nothing is sent by them.
+  await rail.query(sql`update recruitment.sequence set due_at = now() where campaign_id = ${campaign.id}`);
+  await caller.post(`${path}/pause`);
+  await caller.patch(path, { schedule: always, inbox_ids: [inbox_ids[0]], reply_wait_days: 9 });
+  await caller.patch(path, { schedule: closed });
+  await caller.post(`${path}/resume`);
+  await rail.tick('recruitment/send_due', new Date().toISOString());
+  await eventually(async () => (await scheduled()).every((one) => one.inbox_id === inbox_ids[0]), 'new times again');
+  t.same(await scheduled(), [{ inbox_id: inbox_ids[0], count: many, is_later: true }]);
+  t.same(await rail.query(sql`select id from recruitment.message where campaign_id = ${campaign.id}`), []);
+});
+
 t.test('waits for an inbox where it is resumed without one, and forgets a time that it did not wait for', async (t) => {
   const opened = await open();
   const { caller, inbox_ids } = opened;
@@ -485,5 +540,35 @@ t.test('stops the campaigns of a brand that is deleted, drafts too', async (t) =
   t.same(
     events.slice(1).map(([type, { campaign_id }]) => [type, campaign_id]),
     [campaign.id, other.id].map((id) => ['campaign.stopped', id]),
+  );
+});
+
+t.test('stops many campaigns of a brand by a job', async (t) => {
+  const opened = await open();
+  const { caller, brand_id } = opened;
+  const { campaign } = await launched(opened, 1, { schedule: closed });
+  const many = 600;
+  await rail.query(sql`
+    insert into recruitment.campaign (organization_id, id, brand_id, name, inbox_ids, schedule, max_per_domain_day, bounce_pause_bps, reply_wait_days,
+      allow_risky, stop_for_company)
+    select c.organization_id, 'fca_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), c.brand_id, 'Draft ' || n, c.inbox_ids, c.schedule,
+      c.max_per_domain_day, c.bounce_pause_bps, c.reply_wait_days, c.allow_risky, c.stop_for_company
+    from recruitment.campaign c, generate_series(1, ${many - 1}) as n
+    where c.id = ${campaign.id}`);
+  await caller.delete(`${v1}/brands/${brand_id}`);
+  const parts = async () =>
+    (
+      await rail.query(sql`
+        select count(*)::integer as count from recruitment.campaign
+        where brand_id = ${brand_id} and state = 'stopped' group by stopped_at order by stopped_at`)
+    ).map(({ count }) => count);
+  await eventually(async () => (await parts()).length === 2, 'the job to end', 60_000);
+  t.same(await parts(), [500, 100]);
+  t.match(await sequencesOf(campaign), [{ state: 'stopped' }]);
+  t.same(
+    await rail.query(sql`
+      select count(*)::integer as events, count(distinct body::jsonb #>> '{data,campaign_id}')::integer as campaigns
+      from webhooks.event where organization_id = ${caller.organization_id} and type = 'campaign.stopped'`),
+    [{ events: many, campaigns: many }],
   );
 });

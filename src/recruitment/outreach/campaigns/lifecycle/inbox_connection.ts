@@ -68,18 +68,18 @@ export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void>
     update recruitment.campaign t set inbox_ids = array_remove(t.inbox_ids, ${id}), updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${open.map((one) => one.id)})`);
   await inboxes.update(tx, id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
-  await cancelPlanned(tx, id);
+  const cancelled = await cancelPlanned(tx, id);
   await takeFromInbox(tx, leaving);
-  if (leaving.length < most_at_once) return;
+  if (leaving.length < most_at_once && cancelled < most_at_once) return;
   const { organization_id, request_id } = tx;
   tx.enqueue('recruitment/fail_sequences', { organization_id, request_id, id }, { job_key: `fail_sequences:${id}` });
 }
 
-/** Moves and fails sequences of an inbox that is deleted, at most so many as a transaction does. @returns how many */
+/** Moves and fails sequences of an inbox that is deleted, and cancels its other emails, at most so many as a transaction does. @returns how many */
 export async function failSequencesOf(tx: Tx, inbox_id: string): Promise<number> {
   const leaving = await lockSequencesOf(tx, inbox_id);
   await takeFromInbox(tx, leaving);
-  return leaving.length;
+  return Math.max(leaving.length, await cancelPlanned(tx, inbox_id));
 }
 
 interface Leaving {
@@ -107,11 +107,21 @@ const campaignsOf = (sequences: Leaving[]): string[] => [
   ...new Set(sequences.map(({ campaign_id }) => campaign_id).sort()),
 ];
 
-/** Emails outside of sequences that wait for an inbox that is gone: nobody would send them. */
-const cancelPlanned = (tx: Tx, inbox_id: string): Promise<object[]> =>
-  tx.all(sql`
+/** Emails outside of sequences that wait for an inbox that is gone: nobody would send them. @returns how many, at most so many as a transaction does */
+async function cancelPlanned(tx: Tx, inbox_id: string): Promise<number> {
+  const cancelled = await tx.all(sql`
+    with waiting as materialized (
+      select t.id from recruitment.message t
+      where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.state = 'planned' and t.sequence_id is null
+      order by t.id
+      limit ${most_at_once}
+      for no key update of t
+    )
     update recruitment.message t set state = 'cancelled', due_at = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.state = 'planned' and t.sequence_id is null`);
+    from waiting where ${tenant(tx)} and t.id = waiting.id
+    returning t.id`);
+  return cancelled.length;
+}
 
 /** The campaigns that an inbox belongs to and that have not ended, also those that begin meanwhile: they are locked before inboxes. */
 export const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>

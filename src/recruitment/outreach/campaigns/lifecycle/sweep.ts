@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { finishCampaigns, is_over } from '../ending/finish.ts';
 import { lockCampaign } from '../records/campaign.ts';
+import { isUnscheduling, requestUnschedule } from '../records/unschedule.ts';
 import { requestSchedule } from '../scheduling/request_schedule.ts';
 import { guardBounces, is_over_limit } from './guards.ts';
 import { pauseCampaign } from './pause.ts';
@@ -25,7 +26,7 @@ export const campaignsDue = (tx: Tx, tick: string): Promise<Due[]> =>
     where t.state = 'scheduled' and t.start_at <= ${tick}::timestamptz
     union all
     select t.organization_id, t.id, false from recruitment.campaign t
-    where t.state = 'sending' and (${is_over} or not ${connected} or ${is_over_limit} or exists (
+    where t.state = 'sending' and (t.is_unscheduling or ${is_over} or not ${connected} or ${is_over_limit} or exists (
       select from recruitment.sequence s
       where s.organization_id = t.organization_id and s.campaign_id = t.id and s.open and s.due_at is null))`);
 
@@ -36,6 +37,7 @@ export async function tidyCampaign(tx: Tx, campaign_id: string): Promise<void> {
   await finishCampaigns(tx, [campaign_id]);
   await guardBounces(tx, campaign_id);
   if ((await lockCampaign(tx, campaign_id)).state !== 'sending') return;
-  if (await hasConnectedInbox(tx, inbox_ids)) requestSchedule(tx, campaign_id);
+  if (await isUnscheduling(tx, campaign_id)) requestUnschedule(tx, campaign_id);
+  else if (await hasConnectedInbox(tx, inbox_ids)) requestSchedule(tx, campaign_id);
   else await pauseCampaign(tx, campaign_id, 'inbox', 'no_inbox');
 }

@@ -66,9 +66,11 @@ interface Step {
 async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: InboxLoads | undefined): Promise<Step> {
   await holdSuppressions(tx);
   await lockScheduling(tx);
-  const campaign = (await campaigns.find(tx, sql`${tenant(tx)} and t.id = ${campaign_id}`, sql`for share of t`)) as
-    | Campaign
-    | undefined;
+  const campaign = (await campaigns.find(
+    tx,
+    sql`${tenant(tx)} and t.id = ${campaign_id} and not t.is_unscheduling`,
+    sql`for share of t`,
+  )) as Campaign | undefined;
   if (campaign?.state !== 'sending') return { count: 0, failed: 0, loads: known };
   const rows = await unscheduledOf(tx, campaign_id);
   const loads = known ?? (await loadsOf(tx, campaign.inbox_ids));

@@ -107,7 +107,7 @@ export async function sendingCampaigns(tx: Tx, now: Date): Promise<Sending[]> {
       ), 0) as begun
     from recruitment.campaign c
     join recruitment.brand b on b.organization_id = c.organization_id and b.id = c.brand_id
-    where c.organization_id = ${tx.organization_id} and c.state = 'sending'`);
+    where c.organization_id = ${tx.organization_id} and c.state = 'sending' and not c.is_unscheduling and b.deleted_at is null`);
   return rows.map((row) => ({ ...row, zone: knownZone(row.zone), day: dayIn(knownZone(row.zone), now) }));
 }
 

@@ -21,7 +21,7 @@ export const organizationsToComplete = (tx: Tx, tick: string): Promise<{ organiz
   tx.all(sql`
     select distinct c.organization_id
     from recruitment.campaign c
-    where c.state = 'sending' and exists (
+    where c.state = 'sending' and not c.is_unscheduling and exists (
       select from recruitment.sequence s
       where s.organization_id = c.organization_id and s.campaign_id = c.id and ${isOver(tick)}
     )`);
@@ -39,7 +39,7 @@ interface Completed {
 export async function completeSequences(tx: Tx, tick: string): Promise<number> {
   await tx.all(sql`
     select from recruitment.campaign c
-    where c.organization_id = ${tx.organization_id} and c.state = 'sending' and exists (
+    where c.organization_id = ${tx.organization_id} and c.state = 'sending' and not c.is_unscheduling and exists (
       select from recruitment.sequence s
       where s.organization_id = c.organization_id and s.campaign_id = c.id and ${isOver(tick)}
     )
@@ -50,7 +50,7 @@ export async function completeSequences(tx: Tx, tick: string): Promise<number> {
       select s.id
       from recruitment.campaign c
       join recruitment.sequence s on s.organization_id = c.organization_id and s.campaign_id = c.id
-      where c.organization_id = ${tx.organization_id} and c.state = 'sending' and ${isOver(tick)}
+      where c.organization_id = ${tx.organization_id} and c.state = 'sending' and not c.is_unscheduling and ${isOver(tick)}
       order by s.id
       limit ${most_completed}
       for no key update of s
