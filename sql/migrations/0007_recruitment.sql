@@ -460,6 +460,8 @@ create table recruitment.suppression (
   judged_by text collate "C",
   reason_before text
     constraint suppression_reason_before_known check (reason_before in ('manual', 'angry_reply', 'legal', 'unsubscribed', 'hard_bounce')),
+  refresh_after text collate "C",
+  refresh_notes text[] not null default '{}'::text[],
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, id),
@@ -471,6 +473,7 @@ create table recruitment.suppression (
       else false
     end
   ),
+  constraint suppression_notes_are_of_refresh check (refresh_after is not null or refresh_notes = '{}'),
   constraint suppression_lift_has_reason check ((lifted_at is null) = (lift_reason is null)),
   constraint suppression_stays
     check (lifted_at is null or reason not in ('unsubscribed', 'complaint') or reason = 'unsubscribed' and judged_by is not null),
@@ -485,6 +488,10 @@ comment on column recruitment.suppression.judged_by is
   'The message whose text was judged to ask for it. Null: a person, a link, one-click, a mailto or a report of a server says so.';
 comment on column recruitment.suppression.reason_before is
   'The reason that held before `judged_by`, and holds again once that is taken back. Null: none did.';
+comment on column recruitment.suppression.refresh_after is
+  'The last of the prospects it hits, by id, who are as it says: a job goes on behind it. Null: all are.';
+comment on column recruitment.suppression.refresh_notes is
+  'What that job notes of them besides marks, in this order: reasons that they were barred for, `taken_back`.';
 create index suppression_by_prospect on recruitment.suppression (organization_id, prospect_id) where prospect_id is not null;
 create unique index suppression_hmac_unique on recruitment.suppression (organization_id, hmac) where lifted_at is null and hmac is not null;
 create index suppression_judged on recruitment.suppression (organization_id, judged_by) where judged_by is not null and lifted_at is null;

@@ -455,6 +455,40 @@ t.test('an unsubscribe of an address of many prospects holds for those that a jo
 });
 
 t.test(
+  'what an address of many prospects was barred for twice holds for those that a job comes to as well',
+  async (t) => {
+    const opened = await openBrand();
+    const { organization_id } = opened.caller;
+    const many = 700;
+    await addMany(opened, many);
+    await rail.query(sql`
+    update recruitment.email_address t set address_hmac = sha256(t.organization_id::bytea) where t.organization_id = ${organization_id}`);
+    const [held] = await rail.query(sql`
+    select address_hmac as hmac from recruitment.email_address where organization_id = ${organization_id} limit 1`);
+    // Before the job of the first has come.
+    await within(opened, async (tx) => {
+      for (const reason of ['hard_bounce', 'manual', 'unsubscribed', 'complaint'] as const)
+        await suppress(tx, vault, { kind: 'address', hmac: held?.hmac, email: null }, reason, nobody);
+    });
+    const counts = () =>
+      rail.query(sql`
+      select count(*) filter (where p.do_not_contact_reason = 'complaint')::integer as marked, count(p.unsubscribed_at)::integer as unsubscribed,
+        count(a.bounced_at)::integer as bounced
+      from recruitment.prospect p
+      join recruitment.email_address a on a.organization_id = p.organization_id and a.prospect_id = p.id
+      where p.organization_id = ${organization_id}`);
+    await eventually(async () => (await counts())[0]?.marked === many, 'the marks', 60_000);
+    t.same(await counts(), [{ marked: many, unsubscribed: many, bounced: many }]);
+    t.same(
+      await rail.query(
+        sql`select refresh_after, refresh_notes from recruitment.suppression where organization_id = ${organization_id}`,
+      ),
+      [{ refresh_after: null, refresh_notes: [] }],
+    );
+  },
+);
+
+t.test(
   'a brand of many marked prospects is gone at once, and a job bars the addresses that the request leaves',
   async (t) => {
     const opened = await openBrand();

@@ -7,7 +7,7 @@ import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { refreshBars, refreshOthers } from './refresh_bars.ts';
-import { type Reason, type Suppression, suppressions, weakest_first } from './suppression.ts';
+import { type Reason, suppressions, weakest_first } from './suppression.ts';
 
 interface Barred {
   id: string;
@@ -43,8 +43,8 @@ export async function barAddressesOf(
     select ${tx.organization_id}, given.id, 'address', decode(given.hmac, 'hex'), given.reason, ${by.user_id}, ${tx.now}::timestamptz
     from ${given}
     on conflict do nothing`);
-  const entries = await tx.all<Suppression & { holders: string[] }>(sql`
-    select ${suppressions.columns}, array(
+  const entries = await tx.all<{ id: string; holders: string[] }>(sql`
+    select t.id, array(
       select a.prospect_id from recruitment.email_address a
       where a.organization_id = t.organization_id and a.address_hmac = t.hmac and not a.prospect_id = any(${prospect_ids})
       order by a.prospect_id
@@ -54,8 +54,7 @@ export async function barAddressesOf(
     join ${suppressions.from} on ${tenant(tx)} and t.lifted_at is null and t.hmac = decode(given.hmac, 'hex')`);
   const others = [...new Set(entries.flatMap(({ holders }) => holders))];
   await refreshBars(tx, await keyedHash(tx, vault), others, by);
-  for (const { holders, ...entry } of entries)
-    refreshOthers(tx, { ...entry, after: holders.at(-1), count: holders.length, noted: null, by });
+  for (const entry of entries) await refreshOthers(tx, entry, { part: entry.holders, noted: null, by });
 }
 
 async function addressesToBar(tx: Tx, prospect_ids: string[], bars: Reason | null): Promise<Barred[]> {

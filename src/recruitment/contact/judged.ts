@@ -32,10 +32,10 @@ export async function takeBackJudged(
     const entry = await suppressions.get(tx, id, { lock: true });
     const lifted = { lifted_at: tx.now, lift_reason: 'mistake', lifted_by_user_id: by.user_id };
     const restored = { reason: reason_before, judged_by: null, reason_before: null };
-    const changed = (await suppressions.update(tx, id, reason_before === null ? lifted : restored)) as Suppression;
+    await suppressions.update(tx, id, reason_before === null ? lifted : restored);
     const part = await prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
     for (const prospect_id of part) ids.add(prospect_id);
-    refreshOthers(tx, { ...changed, after: part.at(-1), count: part.length, noted: 'taken_back', by });
+    await refreshOthers(tx, entry, { part, noted: 'taken_back', by });
   }
   if (entries.length === 0) return;
   await subscribeAgain(tx, [...ids]);

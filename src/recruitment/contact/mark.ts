@@ -11,22 +11,25 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import type { Prospect } from '../prospects/prospect.ts';
-import { type End, endSequences, stopSequences } from '../sequences/stop.ts';
+import { endSequences, stopSequences } from '../sequences/stop.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import { subscribeAgain } from './judged.ts';
 import {
   type Bar,
   type LiftReason,
+  type Note,
   prospectsHit,
-  type Refreshing,
   refreshBars,
   refreshMarks,
   refreshOthers,
+  requestRefresh,
+  sitesHit,
   storedBar,
   strongestEntries,
 } from './refresh_bars.ts';
 import {
+  endOf,
   lasting_reasons,
   openedEntry,
   outranks,
@@ -66,10 +69,15 @@ export async function suppress(
   if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
   const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, judged_by) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
-  const part = await prospectsHit(tx, barOf(hash, target));
-  const noted = await bar(tx, hash, [...new Set([...part, ...others])], { id: entry.id, reason, by });
-  await endSequences(tx, writesTo(hash, target), endOf(reason), most_at_once);
-  refreshOthers(tx, { ...holds, after: part.at(-1), count: part.length, noted: reason, by });
+  const hit = barOf(hash, target);
+  const part = await prospectsHit(tx, hit);
+  const noted = await bar(tx, hash, [...new Set([...part, ...(await sitesHit(tx, hit)), ...others])], {
+    id: entry.id,
+    reason,
+    by,
+  });
+  await endSequences(tx, writesTo(hit), endOf(reason), most_at_once);
+  await refreshOthers(tx, entry, { part, noted: reason, by });
   return { entry: holds, changed: existing === undefined || is_stronger || noted || besides.length > 0 };
 }
 
@@ -87,19 +95,34 @@ async function bar(
   return noted;
 }
 
-/** The next part of the prospects that an entry hits. */
-export async function refreshNext(tx: Tx, vault: Vault, given: Refreshing & { after: string }): Promise<void> {
+/** The next part of the prospects that an entry hits: what its changes have noted in their order, then the marks, by what bars them now. */
+export async function refreshNext(tx: Tx, vault: Vault, { id, by }: { id: string; by: Actor }): Promise<void> {
   await lockSuppressions(tx);
-  const { id, noted, by, after } = given;
+  const left = await tx.maybe<{ after: string; notes: Note[] }>(sql`
+    select t.refresh_after as after, t.refresh_notes as notes
+    from recruitment.suppression t
+    where ${tenant(tx)} and t.id = ${id} and t.refresh_after is not null`);
+  if (!left) return;
   const entry = openedEntry(vault, await suppressions.get(tx, id));
-  if (entry.reason !== given.reason || entry.lifted_at !== given.lifted_at) return;
-  const part = await prospectsHit(tx, await storedBar(tx, entry), after);
-  const hash = await keyedHash(tx, vault);
-  if (noted === 'taken_back') await subscribeAgain(tx, part);
-  if (noted === null || noted === 'taken_back')
-    await refreshBars(tx, hash, part, by, given.lift_reason ?? (noted ? 'mistake' : undefined));
-  else await bar(tx, hash, part, { id, reason: noted, by });
-  refreshOthers(tx, { ...given, after: part.at(-1), count: part.length });
+  const part = await prospectsHit(tx, await storedBar(tx, entry), left.after);
+  for (const note of left.notes) await makeNote(tx, part, entry, note, by);
+  const mistaken = left.notes.includes('taken_back') ? 'mistake' : undefined;
+  await refreshBars(tx, await keyedHash(tx, vault), part, by, (entry.lift_reason as LiftReason | null) ?? mistaken);
+  const is_last = part.length < most_at_once;
+  await tx.all(sql`
+    update recruitment.suppression t
+    set refresh_after = ${is_last ? null : part.at(-1)}, refresh_notes = ${is_last ? [] : left.notes}::text[]
+    where ${tenant(tx)} and t.id = ${id}`);
+  if (!is_last) requestRefresh(tx, id, by);
+}
+
+async function makeNote(tx: Tx, part: string[], { id }: Suppression, note: Note, by: Actor): Promise<void> {
+  if (note === 'taken_back') {
+    await subscribeAgain(tx, part);
+    return;
+  }
+  await noteReason(tx, part, id, note, by);
+  if (note !== 'hard_bounce') await stopSequences(tx, part, endOf(note));
 }
 
 interface Because {
@@ -131,17 +154,10 @@ const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, judged_by: str
       )
     returning t.id`);
 
-/** The sequences that write to what is barred, whoever holds it now. Those that are left are not sent: they fail when their turn comes. */
-function writesTo(hash: KeyedHash, target: Target): Sql {
-  if (target.kind === 'prospect') return sql`t.prospect_id = ${target.prospect_id}`;
-  return target.kind === 'address'
-    ? sql`t.address_hmac = ${hmacOf(hash, target)}`
-    : sql`t.domain_hmac = ${hmacOf(hash, target)}`;
-}
-
-function endOf(reason: Reason): End {
-  if (reason === 'hard_bounce') return 'bounced';
-  return reason === 'unsubscribed' ? 'unsubscribed' : 'stopped';
+/** The sequences that write to what is barred, whoever holds it now. Those that are left are not sent: the job ends them, or their turn does. */
+function writesTo(barred: Bar): Sql {
+  if (barred.kind === 'prospect') return sql`t.prospect_id = ${barred.prospect_id}`;
+  return barred.kind === 'address' ? sql`t.address_hmac = ${barred.hmac}` : sql`t.domain_hmac = ${barred.hmac}`;
 }
 
 const entryOn = (hash: KeyedHash, target: Target): Sql =>
@@ -242,7 +258,7 @@ export async function lift(
   });
   const part = await prospectsHit(tx, await storedBar(tx, entry));
   await refreshBars(tx, await keyedHash(tx, vault), part, by, reason);
-  refreshOthers(tx, { ...(lifted as Suppression), after: part.at(-1), count: part.length, noted: null, by });
+  await refreshOthers(tx, entry, { part, noted: null, by });
   return { ...(lifted as Suppression), value: entry.value };
 }
 

@@ -45,33 +45,46 @@ function hitBy(tx: Tx, bar: Bar): Sql {
     select a.prospect_id as id from recruitment.email_address a
     where a.organization_id = ${tx.organization_id} and ${column} = ${bar.hmac}`;
   if (bar.kind === 'address') return holders(sql`a.address_hmac`);
-  return sql`
-    ${holders(sql`a.domain_hmac`)}
-    union
-    select p.id
-    from recruitment.brand b
-    join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
-    where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${bar.domain}`;
+  return sql`${holders(sql`a.domain_hmac`)} union ${sites(tx, bar.domain)}`;
 }
 
-export interface Refreshing {
-  /** The entry, as it is when its prospects are refreshed: once it has changed, another job does that. */
-  id: string;
-  reason: Reason;
-  lifted_at: string | null;
-  lift_reason: LiftReason | null;
-  /** What besides happens to them: what they were barred for, which may be weaker than the entry; `taken_back`: what a text was judged to ask for; null: nothing. */
-  noted: Reason | 'taken_back' | null;
-  by: Actor;
+const sites = (tx: Tx, domain: string): Sql => sql`
+  select p.id
+  from recruitment.brand b
+  join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
+  where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${domain}`;
+
+/** Those that are the domain themselves, a few in each brand: their addresses may be elsewhere, where the entry bars nothing. */
+export async function sitesHit(tx: Tx, bar: Bar): Promise<string[]> {
+  if (bar.kind !== 'domain') return [];
+  return (await tx.all<{ id: string }>(sites(tx, bar.domain))).map(({ id }) => id);
 }
 
-/** Has a job refresh the prospects that an entry hits behind a part of them that was full. */
-export function refreshOthers(tx: Tx, given: Refreshing & { after: string | undefined; count: number }): void {
-  const { id, reason, lifted_at, lift_reason, noted, by, after, count } = given;
-  if (count < most_at_once) return;
+/** What besides marks becomes of the prospects that an entry hits: what they were barred for, or what a text was judged to ask for is taken back. */
+export type Note = Reason | 'taken_back';
+
+/**
+ * Has a job refresh the prospects that an entry hits behind a part of them that was full. The entry keeps how far it is and what it notes: what an
+ * earlier change has left to the job is done too.
+ * @param part the ids in their order
+ */
+export async function refreshOthers(
+  tx: Tx,
+  { id }: Pick<Suppression, 'id'>,
+  { part, noted, by }: { part: string[]; noted: Note | null; by: Actor },
+): Promise<void> {
+  if (part.length < most_at_once) return;
+  await tx.all(sql`
+    update recruitment.suppression t
+    set refresh_after = least(t.refresh_after, ${part.at(-1)}), refresh_notes = t.refresh_notes || ${noted === null ? [] : [noted]}::text[]
+    where ${tenant(tx)} and t.id = ${id}`);
+  requestRefresh(tx, id, by);
+}
+
+/** Has a job go on with the prospects that are left. */
+export function requestRefresh(tx: Tx, id: string, by: Actor): void {
   const { organization_id, request_id } = tx;
-  const payload = { organization_id, request_id, id, reason, lifted_at, lift_reason, noted, by, after };
-  tx.enqueue('recruitment/refresh_bars', payload, { job_key: `refresh_bars:${id}` });
+  tx.enqueue('recruitment/refresh_bars', { organization_id, request_id, id, by }, { job_key: `refresh_bars:${id}` });
 }
 
 interface Marked {

@@ -8,6 +8,7 @@ import { base_path } from '../events/base_path.ts';
 import { lift_reasons } from '../events/fields.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
+import type { End } from '../sequences/stop.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 
 export const kinds = ['address', 'domain', 'prospect'] as const;
@@ -68,12 +69,19 @@ export const openedEntry = (vault: Vault, record: Suppression): Suppression => (
   value: record.value === null ? null : vault.decrypt(record.value as unknown as Buffer, record.id),
 });
 
-/** Whether an entry bars a row `t` with the hashes of an address and a prospect: a sequence, a message. */
-export const is_barred = sql`exists (
-  select from recruitment.suppression s
+/** How the sequences end that an entry ends. */
+export function endOf(reason: Reason): End {
+  if (reason === 'hard_bounce') return 'bounced';
+  return reason === 'unsubscribed' ? 'unsubscribed' : 'stopped';
+}
+
+/** The entries `s` that bar a row `t` with the hashes of an address and a prospect: a sequence, a message. */
+const barring = sql`recruitment.suppression s
   where s.organization_id = t.organization_id and s.lifted_at is null
-    and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)
-)`;
+    and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)`;
+export const is_barred = sql`exists (select from ${barring})`;
+/** The reason of an entry that has barred it, and whose job is still to end it. Null: there is none. */
+export const being_barred = sql`(select s.reason from ${barring} and s.refresh_after is not null order by s.id limit 1)`;
 
 /**
  * Whether an address of a prospect must not be written to: what bars it, in any of the three layers. Marks wait until the transaction ends, so

@@ -38,3 +38,9 @@ export async function endSequences(tx: Tx, where: Sql, end: End | Sql, most: num
     select e.id from ended e`);
   return ended.map(({ id }) => id);
 }
+
+/** Ends these sequences, each in its own way. */
+export async function endEach(tx: Tx, sequences: { id: string; end: End }[]): Promise<void> {
+  for (const [end, those] of Map.groupBy(sequences, (one) => one.end))
+    await endSequences(tx, sql`t.id = any(${those.map(({ id }) => id)})`, end);
+}

@@ -1,8 +1,10 @@
 /** Sends that race: against unsubscribes, and of eight workers that draw from the same inboxes. The clock of the latter is simulated. */
 import t from 'tap';
+import type { TaskContext } from '../../../src/core/jobs/worker_context.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { nobody } from '../../../src/recruitment/brands/acting.ts';
 import { suppress } from '../../../src/recruitment/contact/mark.ts';
+import { scheduleSequences } from '../../../src/recruitment/outreach/campaigns/scheduling/schedule_sequences.ts';
 import { claim } from '../../../src/recruitment/outreach/sending/claiming/claim.ts';
 import { mayEnd } from '../../../src/recruitment/outreach/sending/claiming/final_dot.ts';
 import { recordEnds } from '../../../src/recruitment/outreach/sending/outcomes/sent.ts';
@@ -75,6 +77,47 @@ t.test('after an unsubscribe or a mark has been answered, no send begins', async
     sql`select id from recruitment.sequence where organization_id = ${organization_id} and open`,
   );
   t.same(open, []);
+});
+
+t.test('whom a domain bars that a job has still to mark is written to by nobody, and told of to nobody', async (t) => {
+  const { organization_id } = await rail.organization();
+  const prospects = 1_100;
+  const sender = await openSender(rail, organization_id, {
+    mailbox,
+    prospects,
+    address: (nth: number) => `reader${nth}@crowd.com`,
+  });
+  const within = <T>(work: Parameters<typeof transaction<T>>[2]) =>
+    transaction(rail.store, { organization_id, request_id: null }, work);
+  const states = () =>
+    rail.query(sql`
+      select state, count(*)::integer as count from recruitment.sequence where organization_id = ${organization_id} group by state order by state`);
+  const claimNext = async () => {
+    const claiming = { worker_id: 'worker_barred', vault, base_url, random: () => 0 };
+    const [claimed] = await within((tx) => claim(tx, sender.inbox_ids, claiming));
+    t.match(claimed, { is: 'rest', reason: 'idle' });
+  };
+  await rail.query(sql`
+    update recruitment.sequence set due_at = null, inbox_id = null, email_address_id = null, address_hmac = null, domain_hmac = null, company_hmac = null
+    where id = ${sender.sequence_ids.at(-1)}`);
+  await within((tx) => suppress(tx, vault, { kind: 'domain', domain: 'crowd.com' }, 'manual', nobody));
+  t.same(await states(), [
+    { state: 'stopped', count: 1_000 },
+    { state: 'waiting', count: 100 },
+  ]);
+  await claimNext();
+  await scheduleSequences({ organization_id, campaign_id: sender.campaign_id }, {
+    store: rail.store,
+    services: rail.services,
+    stopping: new AbortController().signal,
+  } as unknown as TaskContext);
+  t.same(await states(), [{ state: 'stopped', count: prospects }]);
+  t.same(
+    await rail.query(
+      sql`select body from webhooks.event where organization_id = ${organization_id} and type = 'campaign.send_failed'`,
+    ),
+    [],
+  );
 });
 
 t.test('eight workers pass no cap, and keep every gap', async (t) => {

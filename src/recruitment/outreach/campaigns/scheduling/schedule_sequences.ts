@@ -4,7 +4,9 @@ import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { TaskContext } from '../../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
+import { endOf, type Reason } from '../../../contact/suppression.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
+import { type End, endEach } from '../../../sequences/stop.ts';
 import { wakeInbox } from '../../../sequences/wake_inbox.ts';
 import { type FailedSequence, failSequences } from '../ending/fail_sequences.ts';
 import { finishCampaigns } from '../ending/finish.ts';
@@ -77,7 +79,9 @@ async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: In
   const reached = await bestAddresses(tx, vault, prospectsOf(rows), campaign.allow_risky);
   const begun = rows.filter((row) => row.has_begun);
   const waiting = loads.isEmpty ? [] : rows.filter((row) => !row.has_begun);
-  const { failed, addresses } = await judge(tx, waiting, reached);
+  const { failed: unfit, addresses } = await judge(tx, waiting, reached);
+  const over = await beingBarred(tx, unfit);
+  const failed = unfit.filter(({ id }) => !over.some((one) => one.id === id));
   const timezone = await brandTimezone(tx, campaign.brand_id);
   const now = new Date(tx.now);
   const firstOf = firstDueAt(campaign, timezone, now);
@@ -97,7 +101,8 @@ async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: In
   const due = scheduled.filter(({ due_at }) => due_at <= now);
   for (const inbox_id of new Set(due.map((sequence) => sequence.inbox_id))) wakeInbox(tx, inbox_id);
   await failSequences(tx, failed);
-  return { count: loads.isEmpty ? 0 : rows.length, failed: failed.length, loads };
+  await endEach(tx, over);
+  return { count: loads.isEmpty ? 0 : rows.length, failed: unfit.length, loads };
 }
 
 /** Sequences of an organization are scheduled one part at a time, so that no two get the same address. */
@@ -137,6 +142,20 @@ async function judge(tx: Tx, rows: Unscheduled[], reached: Map<string, Reached>)
     }
   }
   return { failed, addresses };
+}
+
+/** Those whose prospects have an address that an entry has barred whose job is still to end them. */
+async function beingBarred(tx: Tx, failed: FailedSequence[]): Promise<{ id: string; end: End }[]> {
+  const suppressed = failed.filter(({ reason }) => reason === 'suppressed').map(({ id }) => id);
+  if (suppressed.length === 0) return [];
+  const barred = await tx.all<{ id: string; reason: Reason }>(sql`
+    select distinct on (t.id) t.id, s.reason
+    from recruitment.sequence t
+    join recruitment.email_address a on a.organization_id = t.organization_id and a.prospect_id = t.prospect_id
+    join recruitment.suppression s on s.organization_id = t.organization_id and s.hmac in (a.address_hmac, a.domain_hmac)
+    where ${tenant(tx)} and t.id = any(${suppressed}) and s.lifted_at is null and s.refresh_after is not null
+    order by t.id, s.id`);
+  return barred.map(({ id, reason }) => ({ id, end: endOf(reason) }));
 }
 
 /** The open sequence that each of the chosen addresses has. */

@@ -2,8 +2,9 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
-import { is_barred } from '../../../contact/suppression.ts';
+import { being_barred, endOf, is_barred, type Reason } from '../../../contact/suppression.ts';
 import { isUnpaused, type SendFailure } from '../../../sequences/sequence.ts';
+import type { End } from '../../../sequences/stop.ts';
 import { type ProspectValues, prospect_values, templateValues } from '../../campaigns/launching/template_values.ts';
 import { type Step, templatesOf, variantFor } from '../../campaigns/records/step.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
@@ -37,6 +38,8 @@ export interface Candidate extends ProspectOrNone {
   verification: string | null;
   bounced_at: string | null;
   is_suppressed: boolean;
+  /** For what an entry has barred it whose job is still to end it. */
+  being_barred: Reason | null;
   do_not_contact: boolean;
   unsubscribed: boolean;
   sent_to_company: number;
@@ -96,7 +99,7 @@ export const lockCandidates = (
     select t.id, t.inbox_id, t.campaign_id, t.brand_id, t.prospect_id, t.thread_id, t.email_address_id,
       encode(t.address_hmac, 'hex') as address_hmac, encode(t.domain_hmac, 'hex') as domain_hmac, encode(t.company_hmac, 'hex') as company_hmac,
       t.next_step, k.steps -> t.next_step as step, k.max_per_domain_day, k.allow_risky, a.verification, a.bounced_at,
-      ${is_barred} as is_suppressed,
+      ${is_barred} as is_suppressed, ${being_barred} as being_barred,
       p.do_not_contact_reason is not null as do_not_contact, p.unsubscribed_at is not null as unsubscribed,
       coalesce((
         select d.sent from recruitment.company_day d
@@ -138,11 +141,14 @@ export type Judged =
   | { is: 'later'; due_at: Date }
   /** The address that was chosen is gone, and nothing was sent to it: another one is. */
   | { is: 'unscheduled' }
+  /** As the job of what bars it would end it: silently. */
+  | { is: 'over'; end: End }
   | { is: 'unfit'; reason: SendFailure };
 
 /** "At its turn no address, suppressed, or a template error: failed." What the window and the company's limit hold up is moved. */
 export function judge(candidate: Candidate, campaign: Sending, now: Date): Judged {
   if (hasLostAddress(candidate)) return { is: 'unscheduled' };
+  if (candidate.being_barred) return { is: 'over', end: endOf(candidate.being_barred) };
   const reason = unfitFor(candidate);
   if (reason) return { is: 'unfit', reason };
   const zone = zoneOf(campaign.schedule, candidate, campaign.default_timezone);

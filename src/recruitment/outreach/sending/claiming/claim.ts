@@ -6,6 +6,7 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { newId } from '../../../../core/values/id.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
+import { type End, endEach } from '../../../sequences/stop.ts';
 import { type FailedSequence, failSequences } from '../../campaigns/ending/fail_sequences.ts';
 import { requestSchedule } from '../../campaigns/scheduling/request_schedule.ts';
 import { gapSeconds } from '../../windows/limits.ts';
@@ -163,6 +164,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
     const moved: { id: string; due_at: string }[] = [];
     const failed: FailedSequence[] = [];
     const unscheduled: Candidate[] = [];
+    const over: { id: string; end: End }[] = [];
     for (const candidate of candidates) {
       const campaign = by_id.get(candidate.campaign_id) as Sending;
       const lane = waiting.find(({ id }) => id === candidate.inbox_id) as Lane;
@@ -175,6 +177,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
       );
       if (judged.is === 'later') moved.push({ id: candidate.id, due_at: judged.due_at.toISOString() });
       if (judged.is === 'unscheduled') unscheduled.push(candidate);
+      if (judged.is === 'over') over.push({ id: candidate.id, end: judged.end });
       if (judged.is === 'unfit') failed.push({ id: candidate.id, reason: judged.reason });
       if (judged.is !== 'fit' || has_turn || left === 0) continue;
       const message = rendered(candidate, lane, candidate.message_id ?? newId('fms'));
@@ -187,7 +190,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
       companies.set(company, (companies.get(company) ?? 0) + 1);
       turns.push({ lane, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
     }
-    await Promise.all([move(tx, moved), failSequences(tx, failed), unschedule(tx, unscheduled)]);
+    await Promise.all([move(tx, moved), failSequences(tx, failed), unschedule(tx, unscheduled), endEach(tx, over)]);
     for (const { campaign_id } of unscheduled) to_schedule.add(campaign_id);
     const found = new Set(candidates.map(({ inbox_id }) => inbox_id));
     waiting = waiting.filter((lane) => found.has(lane.id) && !turns.some((turn) => turn.lane === lane));
