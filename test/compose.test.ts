@@ -19,7 +19,7 @@ t.test('runs Postgres, the migrations, the API and workers, and nothing else', a
   t.same(Object.keys(services).sort(), ['api', 'migrate', 'postgres', 'worker']);
   for (const name of of_rail) {
     const [command, ...rest] = services[name].command;
-    const run = promisify(execFile)(process.execPath, [join(root, 'src/main.ts'), command, '--help']);
+    const run = promisify(execFile)(process.execPath, [join(root, 'src/rail.js'), command, '--help']);
     t.match((await run).stdout, `Usage: npx --no rail ${command}`, `${name} runs a command that there is`);
     t.same(rest, []);
   }
@@ -36,7 +36,7 @@ t.test('builds one image for all three: Node 24, no development tools, not as ro
   const user = lines.findLastIndex((line) => line.startsWith('USER '));
   t.equal(lines[user], 'USER node');
   t.notOk(lines.slice(user).some((line) => line.startsWith('RUN')));
-  t.equal(lines.at(-1), 'ENTRYPOINT ["node", "src/main.ts"]');
+  t.equal(lines.at(-1), 'ENTRYPOINT ["node", "src/rail.js"]');
   const copied = lines.filter((line) => line.startsWith('COPY ')).flatMap((line) => line.split(' ').slice(1, -1));
   t.same(copied, ['package.json', 'package-lock.json', '.npmrc', 'sql', 'src', 'tasks']);
 });

@@ -56,6 +56,12 @@ t.test('a Node that is too old says so in one line', async (t) => {
   await t.rejects(unable, { code: 1, stdout: '', stderr: /^rail: Rail needs Node 24 or later,.* 'npm ci'.*\n$/ });
   const able = await run(process.execPath, [launcher, '--version']);
   t.match(able, { stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
+  for (const name of ['README.md', 'docker-compose.yml', 'package.json'])
+    t.notMatch(
+      await readFile(join(import.meta.dirname, '../..', name), 'utf8'),
+      'src/main.ts',
+      `${name} names the launcher`,
+    );
 });
 
 t.test('what is wrong is one clear line, and a stack only where it is asked for', async (t) => {
