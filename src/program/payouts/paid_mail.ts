@@ -6,7 +6,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Attachment } from '../../core/resource/services.ts';
 import { queueMail } from '../../mail/outgoing.ts';
 import { formatMoney } from './money_text.ts';
-import { numberStatements, statementFile, statementOf } from './payout_statement.ts';
+import { numberStatements, type StatementHead, statementFile, statementUpTo } from './payout_statement.ts';
 import { accountText, methodText } from './statement/destination.ts';
 import type { Statement } from './statement/statement.ts';
 
@@ -24,21 +24,25 @@ interface PaidPayout {
  * `email_payout_paid` is off.
  */
 export async function mailPaid(store: Store, organization_id: string, payout_id: string): Promise<void> {
-  const statement = await transaction(store, { organization_id, request_id: null }, (tx) => toBeSent(tx, payout_id));
-  if (!statement) return;
-  const attachment = statement.lines.length > most_attached_lines ? undefined : await drawn(statement);
+  const within = <Result>(work: (tx: Tx) => Promise<Result>) =>
+    transaction(store, { organization_id, request_id: null }, work);
+  // By itself: it locks the payout, and to read its lines may take long.
+  if (!(await within((tx) => numbered(tx, payout_id)))) return;
+  const statement = await within((tx) => statementUpTo(tx, payout_id, most_attached_lines));
+  const attachment = 'lines' in statement ? await drawn(statement) : undefined;
   await transaction(store, service_opening, (tx) => queuePaid(tx, { organization_id, statement, attachment }));
 }
 
-async function toBeSent(tx: Tx, payout_id: string): Promise<Statement | undefined> {
+/** @returns whether the partner is to be told of it */
+async function numbered(tx: Tx, payout_id: string): Promise<boolean> {
   const paid = await tx.maybe<PaidPayout>(sql`
     select t.program_id, t.partner_told_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null as is_told
     from program.payout t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
     where ${tenant(tx)} and t.id = ${payout_id} and t.status = 'paid' and t.livemode`);
-  if (!paid) return undefined;
+  if (!paid) return false;
   await numberStatements(tx, paid.program_id);
-  return paid.is_told ? statementOf(tx, payout_id) : undefined;
+  return paid.is_told;
 }
 
 /** The statement as a PDF. The package that draws is loaded with the first. */
@@ -53,7 +57,7 @@ async function drawn(statement: Statement): Promise<Attachment> {
 
 interface PaidMail {
   organization_id: string;
-  statement: Statement;
+  statement: StatementHead;
   attachment: Attachment | undefined;
 }
 
@@ -80,7 +84,7 @@ async function queuePaid(tx: Tx, { organization_id, statement, attachment }: Pai
 }
 
 function textOf(
-  { number, program, payout, period_start, period_end, currency }: Statement,
+  { number, program, payout, period_start, period_end, currency }: StatementHead,
   is_attached: boolean,
 ): string {
   const account = payout.destination_hint === null ? '' : `, account ${accountText(payout, payout.destination_hint)}`;

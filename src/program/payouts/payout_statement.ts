@@ -64,11 +64,25 @@ async function* gathered(statement: Statement): AsyncGenerator<string> {
 export const numberStatements = (tx: Tx, program_id: string): Promise<object[]> =>
   tx.all(sql`select program.number_statements(${tx.organization_id}, ${program_id})`);
 
+/** A statement without what it lists, which may be hundreds of thousands of lines. */
+export type StatementHead = Omit<Statement, 'lines' | 'totals'>;
+
 /** @throws Problem resource_not_found, invalid_state_transition */
 export async function statementOf(tx: Tx, payout_id: string): Promise<Statement> {
   const payout = await statedPayout(tx, payout_id);
-  const parties = await partiesOf(tx, payout);
+  const head = await headOf(tx, payout);
   const lines = await linesOf(tx, payout);
+  return { ...head, lines, totals: statementTotals(lines) };
+}
+
+/** Without lines where there are more than `most_lines`. @throws Problem resource_not_found, invalid_state_transition */
+export async function statementUpTo(tx: Tx, payout_id: string, most_lines: number): Promise<StatementHead | Statement> {
+  const payout = await statedPayout(tx, payout_id);
+  return payout.commission_count > most_lines ? headOf(tx, payout) : statementOf(tx, payout_id);
+}
+
+async function headOf(tx: Tx, payout: StatedPayout): Promise<StatementHead> {
+  const parties = await partiesOf(tx, payout);
   const { period_start, period_end, currency } = payout;
   return {
     number: numberOf(payout),
@@ -81,8 +95,6 @@ export async function statementOf(tx: Tx, payout_id: string): Promise<Statement>
       ...{ method: payout.method, destination_hint: payout.destination_hint, external_id: payout.external_id },
       ...paymentOf(payout),
     },
-    lines,
-    totals: statementTotals(lines),
   };
 }
 

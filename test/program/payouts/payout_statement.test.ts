@@ -161,3 +161,22 @@ t.test('numbers statements without gaps, by the year of payment, and emails them
     t.ok(attachment.equals((await bytesOf(shop.merchant, `/v1/payouts/${id}/statement?format=pdf`)).bytes));
   }
 });
+
+t.test('holds up no change of the payout while its statement is read for the email', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000]);
+  await batchOf(shop);
+  const [{ id } = {}] = await shop.list('payouts');
+  // A statement of many commissions is read for long, and reads refunds: here it waits for a lock instead.
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  await client.query('lock table program.refund in access exclusive mode');
+  await shop.merchant.post(`/v1/payouts/${id}/mark_paid`);
+  await eventually(async () => (await rail.waiting()) > 0, 'the email to read the statement');
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${id}/mark_returned`), {
+    status: 200,
+    body: { status: 'failed', error_code: 'returned' },
+  });
+  await client.query('rollback');
+  client.release();
+});
