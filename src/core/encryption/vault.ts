@@ -64,7 +64,12 @@ export function parseEncryptionKeys(text: string): Buffer[] {
 /** Gives the id of the key that a value was encrypted with, known or not. */
 export const keyIdOf = (encrypted: Buffer): string => encrypted.subarray(1, 5).toString('hex');
 
-export const sha256 = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
+/** Of all values as one. */
+export function sha256(...values: (string | Buffer)[]): Buffer {
+  const hash = createHash('sha256');
+  for (const value of values) hash.update(value);
+  return hash.digest();
+}
 
 /** Compares two texts without telling by its duration where they differ. */
 export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));

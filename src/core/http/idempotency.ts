@@ -32,7 +32,7 @@ export function idempotentRequest(
       param: 'Idempotency-Key',
     });
   }
-  return { key: header, fingerprint: sha256(Buffer.concat([Buffer.from(`${api_key_id} ${method} ${url}\n`), raw])) };
+  return { key: header, fingerprint: sha256(`${api_key_id} ${method} ${url}\n`, raw) };
 }
 
 /**

@@ -101,7 +101,7 @@ interface Counter {
   total(): number;
 }
 
-const slice_characters = 1_048_576;
+const slice_characters = 131_072;
 
 /** In slices, so that other requests are answered in between: a file has many millions of characters. */
 async function countIn(text: string, counter: Counter): Promise<number> {
