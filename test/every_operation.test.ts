@@ -105,7 +105,8 @@ async function refusesWhatItDoesNotKnow(t: Test, operation: Operation, sample: S
     isRefused(t, answer, 400, 'unknown_parameter', 'misspelt');
   });
   await refusesForeignReferences(t, operation, 'query', sample);
-  if (operation.method === 'GET') return;
+  // Of a bulk each object is refused by itself, as the operation that takes one refuses it.
+  if (operation.method === 'GET' || operation.bulk_of) return;
   await t.test('answers 400 unknown_parameter to a body field that is not known', async (t) => {
     const answer = await send(own.caller, operation, { ...sample, body: { ...sample.body, misspelt: 1 } });
     isRefused(t, answer, 400, 'unknown_parameter', 'misspelt');

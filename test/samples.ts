@@ -466,6 +466,7 @@ export class World {
   }
 
   async #body(operation: Operation, given: Json): Promise<Json> {
+    if (operation.bulk_of) return [await this.#body(operation.bulk_of, given)];
     const fields = await special[operation.name]?.(this, given);
     const values = await this.#values(operation, operation.body, { ...fields, ...given });
     const first = Object.keys(fieldsOf(operation.body).properties)[0];
