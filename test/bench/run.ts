@@ -11,6 +11,7 @@ import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
 import { reports } from './reports.ts';
+import { salesBulk } from './sales_bulk.ts';
 import { scans } from './scans.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
@@ -18,7 +19,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, scans, disk],
+  ...[outreach, scans, disk, salesBulk],
 ];
 
 const stopping = new AbortController();
