@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { sha256 } from '../encryption/vault.ts';
 import type { Asked } from '../pool/lending.ts';
+import { type Batched, batched } from '../postgres/batch.ts';
 import { type Database, runFor } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
 
@@ -52,66 +53,56 @@ class Lease {
   }
 }
 
-interface Waiting extends PromiseWithResolvers<Counted | undefined> {
-  asked: Asked;
-}
+/** Beyond this many keys, those whose lease is over are forgotten. */
+const most_keys = 1_000;
 
-/** Beyond this many keys, the leases that are over are forgotten. */
-const most_leases = 1_000;
+interface Key {
+  lease?: Lease;
+  ask: Batched<Asked, Counted | undefined>;
+}
 
 /**
  * Counts the requests of keys. Postgres grants them: to a process for all that wait in it, and of a high limit some more, which need not ask until the
  * second is over. So a key that is revoked or changed is another one in every process within a second, although nobody is told.
  */
 export class KeyLeases {
-  readonly #leases = new Map<string, Lease>();
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #keys = new Map<string, Key>();
 
   /** @returns undefined where there is no such key */
   async count(database: Database, secret: string, asked: Asked): Promise<Counted | undefined> {
     const digest = sha256(secret);
-    const key = digest.toString('base64');
-    const lease = this.#leases.get(key);
-    if (lease?.suffices && !lease.isOver) return lease.take();
-    const turn = { ...Promise.withResolvers<Counted | undefined>(), asked };
-    const waiting = this.#waiting.get(key);
-    if (waiting) waiting.push(turn);
-    else void this.#ask(database, digest, key, turn);
-    return turn.promise;
+    const { lease, ask } = this.#keyOf(digest, database);
+    return lease?.suffices && !lease.isOver ? lease.take() : ask(asked);
   }
 
-  /** Asks for a request, and then for those of the same key that came meanwhile. */
-  async #ask(database: Database, digest: Buffer, key: string, first: Waiting): Promise<void> {
-    let turns = [first];
-    while (turns.length > 0) {
-      const meanwhile: Waiting[] = [];
-      this.#waiting.set(key, meanwhile);
-      turns = [...(await this.#askFor(database, digest, key, turns)), ...meanwhile];
-    }
-    this.#waiting.delete(key);
+  #keyOf(digest: Buffer, database: Database): Key {
+    const name = digest.toString('base64');
+    const known = this.#keys.get(name);
+    if (known) return known;
+    if (this.#keys.size >= most_keys) this.#forget();
+    const key: Key = { ask: batched((those) => askFor(database, digest, key, those), { most: 1_000 }) };
+    this.#keys.set(name, key);
+    return key;
   }
 
-  /** @returns those for whom it could not ask, but for the first one, who is told why */
-  async #askFor(database: Database, digest: Buffer, key: string, turns: Waiting[]): Promise<Waiting[]> {
-    const [first, ...others] = turns as [Waiting, ...Waiting[]];
-    const asked = performance.now();
-    try {
-      const [row] = await runFor<Row>(database, first.asked, statement(digest, turns.length));
-      const lease = row && new Lease(row, asked);
-      if (lease) this.#keep(key, lease);
-      for (const turn of turns) turn.resolve(lease?.take());
-      return [];
-    } catch (error) {
-      first.reject(error);
-      return others;
-    }
+  #forget(): void {
+    for (const [name, { lease }] of this.#keys) if (lease?.isOver !== false) this.#keys.delete(name);
   }
+}
 
-  #keep(key: string, lease: Lease): void {
-    if (this.#leases.size >= most_leases) {
-      for (const [name, { isOver }] of this.#leases) if (isOver) this.#leases.delete(name);
-    }
-    this.#leases.set(key, lease);
+/** Asks for all, as long as somebody waits for the first one, and else for the next. */
+async function askFor(database: Database, digest: Buffer, key: Key, those: Asked[]): Promise<(Counted | undefined)[]> {
+  const isWaitedFor = ({ signal }: Asked) => !signal.aborted;
+  const first = those.find(isWaitedFor) ?? (those[0] as Asked);
+  const begun = performance.now();
+  try {
+    const [row] = await runFor<Row>(database, first, statement(digest, those.length));
+    const lease = row && new Lease(row, begun);
+    if (lease) key.lease = lease;
+    return those.map(() => lease?.take());
+  } catch (error) {
+    if (isWaitedFor(first) || !those.some(isWaitedFor)) throw error;
+    return askFor(database, digest, key, those);
   }
 }
 
