@@ -18,6 +18,8 @@ export interface EventDraft {
   data: object;
   /** False for the event of a test, which test endpoints alone receive. */
   livemode?: boolean;
+  /** Its cause, where that is one of several requests that share the transaction. */
+  request_id?: string | null;
 }
 
 /** An event as it is emitted, before the product's envelope. */

@@ -40,20 +40,21 @@ function writeStatement(
   drafts: EventDraft[],
   { organization_id, request_id, now }: Parameters<WriteEvents>[1],
 ) {
-  const events = drafts.map(({ type, subject_id, owner_id, data, livemode = true }) => {
+  const cause = policy.names_requests ? request_id : null;
+  const events = drafts.map(({ type, subject_id, owner_id, data, livemode = true, request_id: own }) => {
     const known = policy.catalogue[type];
     if (!known) throw new Error(`No event type '${type}' in the catalogue.`);
     const id = livemode ? newId(policy.id_prefix) : newTestId();
-    const event = { id, type, created_at: now, data: known.data.parse(data), request_id, livemode };
+    const event = { id, type, created_at: now, data: known.data.parse(data), request_id: own ?? request_id, livemode };
     return {
       ...{ id, program_id: subject_id, partner_id: owner_id, type, livemode },
       body: JSON.stringify(policy.envelope(event)),
       postback_body: postbackBody(policy, event),
       chat_text: policy.chatText?.(event) ?? null,
       without_personal: replacedFields(policy.catalogue, event),
+      ...(own && policy.names_requests ? { request_id: own } : {}),
     };
   });
-  const cause = policy.names_requests ? request_id : null;
   return sql`select webhooks.write_events(${organization_id}, ${cause}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
     ${policy.delivery_prefix})`;
 }
