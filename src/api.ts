@@ -14,7 +14,7 @@ import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
 import { whyUnfit } from './service.ts';
-import type { Product, Products } from './webhooks/product.ts';
+import type { Product, ProductApi, Products } from './webhooks/product.ts';
 import { mountReceiversPage } from './webhooks/receivers/page.ts';
 import { terms } from './webhooks/terms.ts';
 
@@ -41,7 +41,8 @@ export async function buildApi({
   app.whenSlow = blockerLog(store.database, log);
   for (const product of products) {
     const others = products.filter((other) => other !== product).map(referred);
-    await app.register(async (scope) => mountProduct(scope, product, others, store, services));
+    const api = await product.loadApi();
+    await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, others, store, services));
   }
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
@@ -55,19 +56,18 @@ export async function buildApi({
 
 const referred = ({ title, events }: Product) => ({ title, path: events.path });
 
-/** A product's operations and description, in a scope of their own, because a description is read off the routes of its scope. */
-async function mountProduct(
-  scope: FastifyInstance,
-  product: Product,
+/** A product's operations, its description and its other routes. */
+function mountProduct(
+  app: FastifyInstance,
+  product: Product & ProductApi,
   others: ReturnType<typeof referred>[],
   store: Store,
   services: Services,
-): Promise<void> {
+): void {
   const { operations, events, mountRoutes } = product;
   const { base_url } = services;
   const delivery = terms(events);
-  const described = { ...product, path: events.path, events: events.catalogue, delivery, base_url, others };
-  await mountDescription(scope, described);
-  mountOperations(scope, operations, store, services);
-  mountRoutes?.(scope, store, services);
+  mountDescription(app, { ...product, path: events.path, events: events.catalogue, delivery, base_url, others });
+  mountOperations(app, operations, store, services);
+  mountRoutes?.(app, store, services);
 }

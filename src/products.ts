@@ -14,7 +14,6 @@ export const products: Products = [program, recruitment];
 
 const parts: Part[] = [core, webhooks, data, ...products];
 
-export const operations = products.flatMap((product) => product.operations);
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
 /** What `/metrics` shows of the database. */

@@ -4,7 +4,7 @@ import { transaction } from '../src/core/postgres/transaction.ts';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { api_version } from '../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
-import { operations } from '../src/products.ts';
+import { operations } from '../src/operations.ts';
 import { changePlan } from '../src/recruitment/change_plan.ts';
 import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';
 import { fieldsOf, resourceNamedBy, resourceOf, resources, type Sample, send, World } from './samples.ts';

@@ -28,7 +28,8 @@ import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
 import { newId } from '../src/core/values/id.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
-import { audits, extensions, operations, schedules, writeEvents } from '../src/products.ts';
+import { operations } from '../src/operations.ts';
+import { audits, extensions, schedules, writeEvents } from '../src/products.ts';
 import { cloneDatabase, type Durability, serverUrl } from './postgres.ts';
 
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));

@@ -48,13 +48,15 @@ const events: EventPolicy = {
 const notes: Product = {
   name: 'notes',
   title: 'Notes',
-  summary: 'Notes of an organization.',
-  guide: 'Notes are added.',
-  test_keys: 'A test key may do nothing.',
-  examples: { records: {}, operations: {}, event_times: {}, values: {} },
-  operations: webhooksOf(events),
-  scopes: [],
   events,
+  loadApi: async () => ({
+    summary: 'Notes of an organization.',
+    guide: 'Notes are added.',
+    test_keys: 'A test key may do nothing.',
+    examples: { records: {}, operations: {}, event_times: {}, values: {} },
+    operations: webhooksOf(events),
+    scopes: [],
+  }),
   ...{ schedules: [], encrypted: [], audits: [] },
 };
 const noteAdded = draftOf('notes', catalogue);

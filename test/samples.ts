@@ -2,7 +2,7 @@ import type { Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { newId } from '../src/core/values/id.ts';
-import { operations } from '../src/products.ts';
+import { operations } from '../src/operations.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
 import { type Mailbox, startMailbox } from './recruitment/mailbox.ts';

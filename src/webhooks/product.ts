@@ -6,12 +6,21 @@ import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import type { EventPolicy } from './events/policy.ts';
 
-/** A product is a value: everything that the processes, the commands and the description need to know of it. */
+/** A product is a value: everything that the processes and commands need to know of it. */
 export interface Product extends Part {
   /** The area of its tasks, and its schema in Postgres. */
   name: string;
-  /** What the description is called, and what it says of the product in one sentence. */
+  /** What the description is called. */
   title: string;
+  events: EventPolicy;
+  /** Its API, which is most of its code: loaded by what serves it, and not by workers and commands. */
+  loadApi(): Promise<ProductApi>;
+  /** What of it the demo organization has. */
+  demo?: Demo;
+}
+
+export interface ProductApi {
+  /** What the description says of the product in one sentence. */
   summary: string;
   /** How its parts work together, in Markdown: the description begins with it. */
   guide: string;
@@ -23,14 +32,11 @@ export interface Product extends Part {
   test_keys: string;
   /** Values for the examples of the description. */
   examples: Examples;
-  /** Every operation of its API. */
+  /** Every operation. */
   operations: Operation[];
   /** Scopes that keys may have besides those that its operations need. */
   scopes: string[];
-  events: EventPolicy;
-  /** What of it the demo organization has. */
-  demo?: Demo;
-  /** Adds its routes that are no operations of the API. */
+  /** Adds its routes that are no operations. */
   mountRoutes?(app: FastifyInstance, store: Store, services: Services): void;
 }
 

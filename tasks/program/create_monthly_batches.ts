@@ -1,6 +1,7 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { programsWithBalances, startOfMonth } from '../../src/program/payouts/batches/monthly.ts';
+import { startOfMonth } from '../../src/program/payouts/batches/month.ts';
+import { programsWithBalances } from '../../src/program/payouts/batches/monthly.ts';
 
 /** Finds the programs that had something to pay at the beginning of the month; each has its own job. */
 export default task({

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { organizationsWithMature } from '../../src/program/commissions/maturity.ts';
+import { organizationsWithMature } from '../../src/program/commissions/find_mature.ts';
 
 /** Finds the organizations whose commissions have matured by the tick; each has its own job. */
 export default task({

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { payoutsToPoll } from '../../src/program/payouts/sending/poll.ts';
+import { payoutsToPoll } from '../../src/program/payouts/sending/find_due.ts';
 
 /** How many payouts a tick has asked about: what is left waits for the next. */
 const most = 5000;

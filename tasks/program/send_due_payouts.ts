@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { programsWithDue } from '../../src/program/payouts/sending/send_many.ts';
+import { programsWithDue } from '../../src/program/payouts/sending/find_due.ts';
 
 /** Finds the programs whose payouts are to be sent automatically by the tick; each has its own job. */
 export default task({

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { organizationsWithDue } from '../../src/program/payouts/sending/due.ts';
+import { organizationsWithDue } from '../../src/program/payouts/sending/find_due.ts';
 
 /** Finds the organizations whose payouts have become due by the tick; each has its own job. */
 export default task({

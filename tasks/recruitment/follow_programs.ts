@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { programsToFollow } from '../../src/recruitment/deals/joining.ts';
+import { programsToFollow } from '../../src/recruitment/deals/find_joining.ts';
 
 /** Finds the programs that invited prospects may have joined; each has its own job. */
 export default task({

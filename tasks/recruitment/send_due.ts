@@ -1,7 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { wakeMailboxes } from '../../src/recruitment/outreach/sending/lanes/look_up.ts';
-import { wakeLanes } from '../../src/recruitment/outreach/sending/lanes/wake.ts';
+import { wakeLanes, wakeMailboxes } from '../../src/recruitment/outreach/sending/lanes/wake.ts';
 import { organizationsToComplete } from '../../src/recruitment/outreach/sending/outcomes/complete.ts';
 
 /** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { request } from 'undici';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Operation } from '../../src/core/resource/operation.ts';
-import { operations } from '../../src/products.ts';
+import { operations } from '../../src/operations.ts';
 import { type Bench, type Figure, percentile, type Sample, type Side } from './harness.ts';
 import { type Asked, closedLoop, latencies } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';

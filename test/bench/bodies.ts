@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Operation } from '../../src/core/resource/operation.ts';
-import { operations } from '../../src/products.ts';
+import { operations } from '../../src/operations.ts';
 import { stablePort } from '../ports.ts';
 import type { Bench, Figure, Progress, Sample } from './harness.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';

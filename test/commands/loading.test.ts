@@ -5,22 +5,22 @@ import t from 'tap';
 
 const src = join(import.meta.dirname, '../../src');
 
-/** Prints the packages that a module loads, and those that they load. */
+/** Prints the packages and the files of src that a module loads, and those that they load. */
 const tracer = `
   import { registerHooks } from 'node:module';
-  const packages = new Set();
+  const loaded = new Set();
   registerHooks({
     load(url, context, next) {
-      const found = /.*node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url);
-      if (found) packages.add(found[1]);
+      const found = /.*node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url) ?? /.*\\/src\\/(.*)/.exec(url);
+      if (found) loaded.add(found[1]);
       return next(url, context);
     },
   });
   await import(process.argv[1]);
-  console.log(JSON.stringify([...packages]));
+  console.log(JSON.stringify([...loaded]));
   process.exit();`;
 
-async function packagesOf(module: string): Promise<string[]> {
+async function loadedBy(module: string): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     ...['--input-type=module', '--eval', tracer],
     join(src, module),
@@ -28,22 +28,30 @@ async function packagesOf(module: string): Promise<string[]> {
   return JSON.parse(stdout);
 }
 
-/** What takes long to load, and where it may be loaded only by the work that needs it. */
+/** What takes long to load or much memory, and where it may be loaded only by the work that needs it. */
+const of_few = [
+  ...['csv-parse', 'fast-xml-parser', 'graphql', 'html-to-text', 'htmlparser2', 'imapflow', 'liquidjs', 'luxon'],
+  ...['mailchecker', 'nodemailer', 'pdfkit', 'postal-mime', 'postgraphile', 'prom-client', 'stripe'],
+];
+const of_operations = ['program/api.ts', 'recruitment/api.ts'];
 const spared = {
   'commands/access/org.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/access/user.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/api.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/worker.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
-  'api.ts': ['graphile-worker', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'prom-client', 'stripe', 'undici'],
-  'worker.ts': ['fastify', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'prom-client', 'stripe', 'undici'],
+  'api.ts': ['@fastify/swagger', 'graphile-worker', 'undici', ...of_few],
+  'operations.ts': ['fastify', 'graphile-worker', 'undici', ...of_few],
+  'worker.ts': ['fastify', 'undici', ...of_few, ...of_operations],
+  'webhooks/queue/worker_extension.ts': ['fastify', ...of_few, ...of_operations],
+  'recruitment/worker_extension.ts': ['fastify', 'undici', ...of_few, ...of_operations],
 };
 
-for (const [module, packages] of Object.entries(spared))
+for (const [module, names] of Object.entries(spared))
   t.test(`src/${module} loads nothing that takes long and that it does not need`, async (t) => {
-    const loaded = await packagesOf(module);
+    const loaded = await loadedBy(module);
     t.ok(loaded.includes('pg'), 'what it loads is seen');
     t.same(
-      packages.filter((name) => loaded.includes(name)),
+      names.filter((name) => loaded.includes(name)),
       [],
       'load it by `await import(…)` where it is needed',
     );

@@ -10,7 +10,7 @@ import {
 import pg from 'pg';
 import t from 'tap';
 import { z } from 'zod';
-import { operations } from '../../src/products.ts';
+import { operations } from '../../src/operations.ts';
 import { feed } from '../../src/program/exported.ts';
 import { type Json, startRail, startReceiver } from '../harness.ts';
 import { graphWith } from './graphql/client.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { z } from 'zod';
-import { operations } from '../../src/products.ts';
+import { operations } from '../../src/operations.ts';
 import { type Json, startRail } from '../harness.ts';
 import { fresh, openShop } from '../shop.ts';
 

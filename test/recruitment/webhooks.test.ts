@@ -4,9 +4,9 @@ import t from 'tap';
 import { retryAfterOf } from '../../src/core/net/answer.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
+import { operations } from '../../src/operations.ts';
 import { catalogue } from '../../src/recruitment/events/catalogue.ts';
 import { event } from '../../src/recruitment/events/event.ts';
-import { recruitment } from '../../src/recruitment/index.ts';
 import { isChatAddress } from '../../src/webhooks/queue/chat.ts';
 import { type Caller, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
 
@@ -184,7 +184,7 @@ t.test('a test key creates test endpoints alone, works with them, and finds no l
 /** All that is done with one endpoint or delivery. What sends comes before what disables, and what deletes comes last. */
 const everyOperation = () => {
   const order = ['disable', 'enable', 'delete'];
-  return recruitment.operations
+  return operations
     .filter(({ scope, path: template }) => scope.startsWith('recruitment_webhooks:') && template.includes('{id}'))
     .map((operation) => ({ operation, at: order.findIndex((last) => operation.name.endsWith(`.${last}`)) }))
     .toSorted((one, other) => one.at - other.at)

@@ -20,6 +20,12 @@ const service = [
   'tasks/**/*.ts',
 ];
 const packages = ['commander', 'graphile-worker', 'undici'];
+const requests = [
+  'src/core/description/texts.ts',
+  'src/recruitment/outreach/threads/*.ts',
+  'src/recruitment/inboxes/sender_policy/*.ts',
+  'src/program/payouts/files/*_report.ts',
+];
 const tests = ['src/api.ts', 'test/harness.ts', 'test/samples.ts', 'test/processes.ts', 'fast-check', 'postgraphile'];
 
 /**
@@ -35,7 +41,7 @@ export async function warmUp(environment: NodeJS.ProcessEnv): Promise<void> {
     if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}.`);
   };
   await Promise.all([
-    compile(import.meta.filename, ...service, ...packages, ...tests).then(() => compile(main, '--help')),
+    compile(import.meta.filename, ...service, ...requests, ...packages, ...tests).then(() => compile(main, '--help')),
     compile(...flags_of_worker, import.meta.filename, ...service, ...packages).then(() =>
       compile(...flags_of_worker, main, '--help'),
     ),

@@ -34,15 +34,8 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
   });
 }
 
-/** Every scope there is. The products are loaded here, since only a new key needs them. */
-async function readScopes(): Promise<Set<string>> {
-  const { operations, products } = await import('../../products.ts');
-  return new Set([
-    ...products.flatMap((product) => product.scopes),
-    ...operations.map(({ scope }) => scope),
-    ...['keys:write', '*:read', '*'],
-  ]);
-}
+/** Every scope there is. The operations are loaded here, since only a new key needs them. */
+const readScopes = async (): Promise<Set<string>> => new Set((await import('../../operations.ts')).scopes);
 
 export const listApiKeys = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {

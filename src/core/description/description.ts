@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { once } from '../values/once.ts';
 import { type Described, rootOf } from './described.ts';
-import { indexText, wholeText } from './llms.ts';
-import { describeRoutes } from './openapi.ts';
-import type { Document } from './openapi_parts.ts';
 
 /** A text that is the same for everybody. */
 export interface Page {
@@ -17,27 +15,21 @@ export interface Page {
 }
 
 /**
- * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. To be awaited before the operations are mounted, because the
- * description is read off their routes. Each text is made once, by the first request for it: the first of all takes a second of CPU, which a process
- * that nobody asks for them is spared.
+ * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. They are made once, by the first request for one of them:
+ * that takes a second of CPU and packages of their own, which a process that nobody asks for them is spared.
  */
-export async function mountDescription(app: FastifyInstance, described: Described): Promise<void> {
-  await describeRoutes(app, described);
-  // The plugin makes it once.
-  const document = () => app.swagger() as unknown as Document;
+export function mountDescription(app: FastifyInstance, described: Described): void {
+  const texts = once(async () => (await import('./texts.ts')).textsOf(described));
   const root = rootOf(described.path);
   const text = 'text/plain; charset=utf-8';
-  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', () => JSON.stringify(document()));
-  serve(app, `${root}/llms.txt`, text, () => indexText(document(), described));
-  serve(app, `${root}/llms-full.txt`, text, () => wholeText(document(), described));
+  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', async () => (await texts()).openapi);
+  serve(app, `${root}/llms.txt`, text, async () => (await texts()).index);
+  serve(app, `${root}/llms-full.txt`, text, async () => (await texts()).whole);
 }
 
-function serve(app: FastifyInstance, path: string, type: string, make: () => string): void {
-  let made: Page | undefined;
-  app.get(path, { schema: { hide: true } as object }, async (request, reply) => {
-    made ??= page(make());
-    return sendPage(request, reply, type, made);
-  });
+function serve(app: FastifyInstance, path: string, type: string, make: () => Promise<string>): void {
+  const made = once(async () => page(await make()));
+  app.get(path, async (request, reply) => sendPage(request, reply, type, await made()));
 }
 
 /** Sends a page, compressed for who takes that, unless who asks has it already. */

@@ -43,7 +43,7 @@ export function mountDocument(
   make: (request: Parameters<typeof sendPage>[0]) => Promise<HtmlDocument>,
 ): void {
   let made: Page | undefined;
-  app.get(path, { schema: { hide: true } as object }, async (request, reply) => {
+  app.get(path, async (request, reply) => {
     made ??= page(htmlOf(await make(request)));
     reply.headers({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' });
     return sendPage(request, reply, 'text/html; charset=utf-8', made);

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { media_types } from '../formats/format.ts';
-import type { Operation } from '../resource/operation.ts';
+import { type Operation, routePath } from '../resource/operation.ts';
 import { api_version } from '../values/api.ts';
 import { nounOf as inWords } from '../values/noun.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
@@ -39,11 +39,10 @@ import { envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
 import { errorsOf } from './operation_errors.ts';
 import { tagTitle, titleOf } from './title.ts';
 
-/**
- * Prepares the OpenAPI description; to be awaited before the operations are mounted, because it is read off the routes. After
- * `app.ready()`, `app.swagger()` gives it.
- */
-export async function describeRoutes(app: FastifyInstance, described: Described): Promise<void> {
+/** The OpenAPI description, read off the operations' routes on a server of its own, which serves nobody. */
+export async function documentOf(described: Described): Promise<Document> {
+  const app = Fastify();
+  app.setValidatorCompiler(() => () => true).setSerializerCompiler(() => JSON.stringify);
   const toSchemas = createJsonSchemaTransformObject({ zodToJsonConfig: { override } });
   await app.register(swagger, {
     convertConstToEnum: false,
@@ -62,7 +61,30 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
     transformObject: (document) =>
       complete(saidOutside(anyJson(toSchemas(document))) as unknown as Document, described) as object,
   });
+  for (const operation of described.operations) addRoute(app, operation);
+  await app.ready();
+  return app.swagger() as unknown as Document;
 }
+
+const addRoute = (
+  app: FastifyInstance,
+  { name, tag, summary, doc, method, path, params, query, body, status, reply, other_reply }: Operation,
+) =>
+  app.route({
+    method,
+    url: routePath(path),
+    schema: {
+      operationId: name,
+      tags: [tag],
+      summary,
+      ...(doc ? { description: doc } : {}),
+      params,
+      querystring: query,
+      ...(method === 'GET' ? {} : { body }),
+      response: { ...(other_reply && { [other_reply.status]: other_reply.reply }), [status]: reply },
+    } as object,
+    handler: () => {},
+  });
 
 /** The document as the routes gave it, and what they do not say: conventions, scopes, headers, errors, examples, events. */
 function complete(document: Document, described: Described): Document {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { once } from '../values/once.ts';
 import { rootOf } from './described.ts';
 import { type Page, page, sendPage } from './description.ts';
 import { escaped } from './document.ts';
@@ -25,34 +26,27 @@ interface Reference {
  */
 export function mountReference(app: FastifyInstance, services: ReferredServices): void {
   mountRoot(app, services[0].path);
-  let loading: Promise<Reference> | undefined;
-  const reference = () => {
-    loading ??= load(services);
-    return loading;
-  };
-  const schema = { hide: true } as object;
-  app.get('/docs', { schema }, async (request, reply) => {
+  const reference = once(() => load(services));
+  app.get('/docs', async (request, reply) => {
     const { html, policy } = await reference();
     reply.headers({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' });
     return sendPage(request, reply, 'text/html; charset=utf-8', html);
   });
-  app.get('/docs/', { schema }, async (_, reply) => reply.redirect('../docs', 301));
-  app.get(script_path, { schema }, async (request, reply) => {
+  app.get('/docs/', async (_, reply) => reply.redirect('../docs', 301));
+  app.get(script_path, async (request, reply) => {
     const { script } = await reference();
     const { hash } = request.query as { hash?: string };
     if (hash === script.hash) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
     return sendPage(request, reply, 'text/javascript; charset=utf-8', script);
   });
   // A browser asks for it by itself.
-  app.get('/favicon.ico', { schema }, async (_, reply) =>
-    reply.code(204).header('Cache-Control', 'public, max-age=86400').send(),
-  );
+  app.get('/favicon.ico', async (_, reply) => reply.code(204).header('Cache-Control', 'public, max-age=86400').send());
 }
 
 /** `GET /` leads to the description; a client that asks for JSON gets the addresses of its texts, relative to this one. */
 function mountRoot(app: FastifyInstance, path: string): void {
   const addresses = { docs: 'docs', openapi: `${path.slice(1)}/openapi.json`, llms: 'llms.txt', health: 'healthz' };
-  app.get('/', { schema: { hide: true } as object }, async ({ headers: { accept = '' } }, reply) => {
+  app.get('/', async ({ headers: { accept = '' } }, reply) => {
     reply.header('Vary', 'Accept');
     const wants_json = accept.includes('application/json') && !accept.includes('text/html');
     return wants_json ? addresses : reply.redirect('docs', 302);

@@ -11,7 +11,7 @@ import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import { most_bulk_bytes } from '../resource/bulk.ts';
-import type { Operation } from '../resource/operation.ts';
+import { type Operation, routePath } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
@@ -23,7 +23,7 @@ import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { type Streamed, sendStream } from './row_streams.ts';
-import { refuseEmptyId, refuseWordsAsIds, routePath } from './unknown_path.ts';
+import { refuseEmptyId, refuseWordsAsIds } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
 export function mountOperations(app: FastifyInstance, operations: Operation[], store: Store, services: Services): void {
@@ -128,28 +128,12 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
   }
 }
 
-const routeSchema = ({
-  name,
-  tag,
-  summary,
-  doc,
-  method,
-  params,
-  query,
-  body,
-  status,
-  reply,
-  other_reply,
-  bulk_of,
-}: Operation) => ({
+/** What requests are judged by, and counted under. */
+const routeSchema = ({ name, method, params, query, body, bulk_of }: Operation) => ({
   operationId: name,
-  tags: [tag],
-  summary,
-  ...(doc ? { description: doc } : {}),
   params,
   querystring: query,
   ...(method === 'GET' || bulk_of ? {} : { body }),
-  response: Object.fromEntries([...(other_reply ? [[other_reply.status, other_reply.reply]] : []), [status, reply]]),
 });
 
 interface Answering {

@@ -1,6 +1,6 @@
 /** 404 and 405: paths that are not there, and methods that a path does not support. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Operation } from '../resource/operation.ts';
+import { type Operation, routePath } from '../resource/operation.ts';
 import { Problem } from '../values/problem.ts';
 
 declare module 'fastify' {
@@ -44,14 +44,11 @@ function refuseMethods(app: FastifyInstance, path: string, method: string[], all
     throw notAllowed(request, allowed);
   };
   app.route({
-    ...{ method, url: routePath(path), schema: { hide: true } as object },
+    ...{ method, url: routePath(path) },
     config: { is_refusal: true },
     ...{ onRequest: refuse, handler: refuse },
   });
 }
-
-/** `/v1/programs/:id` of `/v1/programs/{id}`. */
-export const routePath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 /** 405 with `Allow` where the path exists, 404 where it does not. */
 const notFoundOrNotAllowed = (request: FastifyRequest, allowed: string[]): Problem =>

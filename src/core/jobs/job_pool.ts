@@ -21,12 +21,12 @@ import {
   listenElsewhere,
   surviveLostConnections,
 } from './graphile_worker_0_18.ts';
-import type { Task } from './task.ts';
+import type { LoadTask } from './task.ts';
 import type { TaskContext } from './worker_context.ts';
 
 /** Tasks whose jobs share slots. */
 export interface PoolPlan {
-  tasks: Record<string, Task>;
+  tasks: Record<string, LoadTask>;
   /** Jobs at a time. */
   slots: number;
 }
@@ -45,10 +45,15 @@ export interface JobPool {
  * A pool for the tasks that have slots of their own, so that no other job waits for them, and one for all others.
  * @param own slots by task, for each job of the general pool; tasks that share slots stand in one name, separated by spaces
  */
-export function planPools(tasks: Record<string, Task>, concurrency: number, own: Record<string, number>): PoolPlan[] {
+export function planPools(
+  tasks: Record<string, LoadTask>,
+  concurrency: number,
+  own: Record<string, number>,
+): PoolPlan[] {
   const named = Object.keys(own).flatMap((names) => names.split(' '));
   const general = Object.entries(tasks).filter(([name]) => !named.includes(name));
-  const tasksOf = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, tasks[name] as Task]));
+  const tasksOf = (names: string) =>
+    Object.fromEntries(names.split(' ').map((name) => [name, tasks[name] as LoadTask]));
   return [
     { tasks: Object.fromEntries(general), slots: concurrency },
     ...Object.entries(own).map(([names, slots]) => ({ tasks: tasksOf(names), slots: concurrency * slots })),
@@ -139,9 +144,11 @@ const runnerOptions = ({ tasks, slots }: PoolPlan, context: TaskContext): Runner
 });
 
 const jobOf =
-  ({ payload, run }: Task, context: TaskContext): Job =>
-  async (given) =>
-    run(payload.parse(given), context);
+  (load: LoadTask, context: TaskContext): Job =>
+  async (given) => {
+    const { payload, run } = await load();
+    await run(payload.parse(given), context);
+  };
 
 const workerLogger = (log: Logger): WorkerLogger =>
   new WorkerLogger(() => (level, message, meta) => {

@@ -11,7 +11,7 @@ import { startHousekeeping } from './housekeeping.ts';
 import { type JobConnections, type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
 import { type Liveness, proveLife } from './liveness.ts';
 import { type Schedule, startSchedule } from './schedule.ts';
-import { loadTasks } from './task.ts';
+import { findTasks } from './task.ts';
 import { partsByClass, type TaskContext, type WorkerContext } from './worker_context.ts';
 
 export interface WorkerOptions {
@@ -175,7 +175,7 @@ async function start(started: Started, options: SupervisorOptions, parts: Parts)
   const { concurrency, schedules } = options;
   const { context, extensions, connections, liveness, over } = parts;
   const task_context: TaskContext = { ...context, use: partsByClass(extensions.flatMap((one) => one.parts)) };
-  for (const plan of planPools(await loadTasks(), concurrency, slotsOf(options.extensions))) {
+  for (const plan of planPools(await findTasks(), concurrency, slotsOf(options.extensions))) {
     const pool = await unless(over, startJobPool(plan, connections.pool, task_context));
     started.pools.push(pool);
     await liveness.addPool(pool.pool_id);

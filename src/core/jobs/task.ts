@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { type TransactionOptions, type Tx, transaction } from '../postgres/transaction.ts';
+import { once } from '../values/once.ts';
 import type { TaskContext } from './worker_context.ts';
 
 /** A job's code. Throws to be retried, returns when it is done. */
@@ -92,12 +93,16 @@ const openingOf = ({ organization_id, request_id, run_id }: Partial<Cause>): Ope
 
 const tasks_dir = join(import.meta.dirname, '../../../tasks');
 
+/** Gives a task, whose code its first job loads. */
+export type LoadTask = () => Promise<Task>;
+
 /** All tasks: a file's path under tasks/ is its identifier. */
-export async function loadTasks(): Promise<Record<string, Task>> {
+export async function findTasks(): Promise<Record<string, LoadTask>> {
   const files = (await readdir(tasks_dir, { recursive: true })).filter((file) => file.endsWith('.ts')).sort();
-  const loaded = files.map(async (file) => {
-    const module = (await import(join(tasks_dir, file))) as { default: Task };
-    return [file.replace(/\.ts$/, '').replaceAll('\\', '/'), module.default] as const;
-  });
-  return Object.fromEntries(await Promise.all(loaded));
+  return Object.fromEntries(
+    files.map((file) => [
+      file.replace(/\.ts$/, '').replaceAll('\\', '/'),
+      once(async () => ((await import(join(tasks_dir, file))) as { default: Task }).default),
+    ]),
+  );
 }

@@ -110,7 +110,6 @@ export async function send<Row extends object>(
   on: Pick<pg.Pool, 'query'>,
   statement: pg.QueryConfig,
 ): Promise<pg.QueryResult<Row>> {
-  gather(on);
   try {
     return await new Promise((resolve, reject) => {
       on.query<Row>(statement, (error, result) => (error ? reject(error) : resolve(result)));
@@ -120,14 +119,6 @@ export async function send<Row extends object>(
     if (error instanceof Error) Error.captureStackTrace(error);
     throw error;
   }
-}
-
-/** Lets the statements that are handed to a connection in one turn go out in one write, which costs as much as a small statement does. */
-function gather(on: Partial<pg.Client>): void {
-  const stream = on.connection?.stream;
-  if (!stream || stream.writableCorked > 0) return;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
 
 /** How often a transaction that lost a deadlock is run again before its caller hears of it. */

@@ -155,6 +155,9 @@ export const refusingTestKeys = (operation: Operation): Operation => ({
   test_keys: operation.test_keys ?? false,
 });
 
+/** As the router has it: `/v1/programs/:id` of `/v1/programs/{id}`. */
+export const routePath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
+
 /** The path parameter of everything that acts on one object. */
 export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });
 

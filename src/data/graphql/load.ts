@@ -13,15 +13,3 @@ export function loadExplorer(): Promise<typeof import('./explorer.ts')> {
 export function quiet(): void {
   process.env.GRAPHILE_ENV ??= 'production';
 }
-
-/** Remembers what `load` gave; what failed is tried again by the next call. */
-export function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loading: Promise<T> | undefined;
-  return () => {
-    loading ??= load().catch((error) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
-  };
-}

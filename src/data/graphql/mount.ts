@@ -8,9 +8,10 @@ import type { Presented } from '../../core/access/authenticate.ts';
 import { guards } from '../../core/http/request.ts';
 import { lagging, type Store } from '../../core/postgres/transaction.ts';
 import { hasScope } from '../../core/resource/scope.ts';
+import { once } from '../../core/values/once.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { most_operations } from './limits.ts';
-import { loadExplorer, once } from './load.ts';
+import { loadExplorer } from './load.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 import { GraphqlThread, type Question } from './thread.ts';
 
@@ -31,8 +32,8 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
   app.route({
     method: 'POST',
     url: '/graphql',
-    // Its name is that of its metrics; the description of the REST API leaves it out.
-    schema: { operationId: 'graphql', hide: true } as object,
+    // What its requests are counted under.
+    schema: { operationId: 'graphql' } as object,
     ...guards(store.database, { scope: read_scope }),
     handler: async (request, reply) => {
       const question = questionOf(request);
@@ -45,7 +46,7 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
   });
   const explorer = once(async () => (await loadExplorer()).openExplorer());
   for (const url of ['/graphiql', '/graphiql/static/*']) {
-    app.get(url, { schema: { hide: true } as object }, async (request, reply) => (await explorer())(request, reply));
+    app.get(url, async (request, reply) => (await explorer())(request, reply));
   }
 }
 

@@ -3,8 +3,9 @@ import { workerData } from 'node:worker_threads';
 import { openDatabase } from '../../core/postgres/database.ts';
 import { answerTasks, failureOf } from '../../core/threads/answer_tasks.ts';
 import type { Failure } from '../../core/threads/thread.ts';
+import { once } from '../../core/values/once.ts';
 import type { GraphqlEndpoint } from './endpoint.ts';
-import { loadEndpoint, once } from './load.ts';
+import { loadEndpoint } from './load.ts';
 import type { Answer, Opening, Task } from './thread.ts';
 
 type Ask = Exclude<Task, 'open'>;

@@ -5,13 +5,6 @@ import { event } from '../events/event.ts';
 import { type Commission, commissions } from './commission.ts';
 import { maturing_statuses } from './commission_state.ts';
 
-/** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
-export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
-  tx.all(sql`
-    select distinct t.organization_id
-    from program.commission t
-    where t.status in ${maturing_statuses} and t.deleted_at is null and t.mature_at <= ${at}::timestamptz`);
-
 /**
  * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
  * Those that another transaction holds are left to the next run, unless this waits for them. Those of a deleted partner are to be voided.

@@ -61,7 +61,7 @@ const no_portal = {
 
 /** What the URL shows while there is no portal. It reads nothing of the token, and uses it up for nobody. */
 export const mountSignIn = (app: FastifyInstance): void => {
-  app.get('/portal/sign_in', { schema: { hide: true } as object }, async (_, reply) =>
+  app.get('/portal/sign_in', async (_, reply) =>
     sendPlainPage(reply.header('Cache-Control', 'no-store'), 200, no_portal),
   );
 };

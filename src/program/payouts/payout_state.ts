@@ -91,3 +91,6 @@ export function statusAfter(
 
 export const allowsAction = (status: PayoutStatus, action: PayoutAction): boolean =>
   allows(payout_states, status, action);
+
+/** Of the job that makes a change by hand. */
+export const keyOfChange = (payout_id: string): string => `change:${payout_id}`;

@@ -46,7 +46,6 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
   app.route<{ Params: { slug: string } }>({
     method: ['GET', 'HEAD'],
     url: '/r/:slug',
-    schema: { hide: true } as object,
     handler: async (request, reply) => {
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') });
       const link = await withinDeadline(request, 'links', (asked) => findShortLink(store, asked, request.params.slug));

@@ -10,36 +10,7 @@ import { hashesOf } from '../contact/address.ts';
 import { signUp } from '../prospects/invite.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
-
-/** "`affiliate.created` and `affiliate.confirmed` of the linked program" */
-const types = ['affiliate.created', 'affiliate.confirmed'];
-
-export interface FollowedProgram {
-  organization_id: string;
-  program_id: string;
-}
-
-/** The programs that an invited prospect is to join and whose events have gone on: nothing where nobody is invited. */
-export const programsToFollow = (tx: Tx): Promise<FollowedProgram[]> =>
-  tx.all<FollowedProgram>(sql`
-    select distinct b.organization_id, b.program_id
-    from recruitment.brand b
-    where b.program_id is not null and b.deleted_at is null
-      and exists (
-        select from recruitment.prospect p
-        where p.organization_id = b.organization_id and p.brand_id = b.id and p.invited_at is not null and p.signed_up_at is null
-      )
-      and exists (
-        select from webhooks.event e
-        where e.organization_id = b.organization_id and e.program_id = b.program_id and e.type = any(${types})
-          and e.position > coalesce(
-            (
-              select c.position from recruitment.joining_cursor c
-              where c.organization_id = b.organization_id and c.program_id = b.program_id
-            ),
-            0
-          )
-      )`);
+import { types } from './find_joining.ts';
 
 /** Looks for invited prospects among the partners of the program's next events, at most so many. @returns how many events there were */
 export async function observeJoining(tx: Tx, vault: Vault, program_id: string, most: number): Promise<number> {

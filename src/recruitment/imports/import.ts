@@ -12,7 +12,6 @@ import { brands } from '../brands/brand.ts';
 import { base_path } from '../events/base_path.ts';
 import { brand_id } from '../events/fields.ts';
 import { storeChunks } from './chunk.ts';
-import { describeDocument } from './document.ts';
 import type { Mapping } from './mapping.ts';
 
 const states = {
@@ -180,6 +179,7 @@ export async function createImport(tx: Tx, vault: Vault, given: NewImport): Prom
   const { brand_id: brand, document, by, dry_run: is_dry, update_existing: updates } = given;
   await brands.get(tx, brand, { param: 'brand_id' });
   await requireTurn(tx);
+  const { describeDocument } = await import('./document.ts');
   const described = await describeDocument(document, given.mapping);
   const created = (await imports.insert(tx, {
     ...{ id: newId('fim'), brand_id: brand, state: 'queued', ...described, dry_run: is_dry, update_existing: updates },

@@ -7,7 +7,6 @@ import { base_path } from '../events/base_path.ts';
 import { dailyLimit } from '../outreach/windows/limits.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
 import { type Inbox, inboxes } from './inbox.ts';
-import { lookUpSenderPolicy } from './sender_policy/sender_policy.ts';
 import { verdict } from './sender_policy/verdict.ts';
 
 const count = z.int().min(0);
@@ -54,6 +53,7 @@ export const inboxHealthOperations: Operation[] = [
     params: idParams,
     reply: InboxHealth,
     async ask({ params, services, read }) {
+      const { lookUpSenderPolicy } = await import('./sender_policy/sender_policy.ts');
       const { email, smtp } = await read((tx) => inboxes.get(tx, params.id));
       return lookUpSenderPolicy(domainOf(email).toLowerCase(), smtp.host, services.name_servers);
     },

@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
 import { migrate } from '../../../src/core/postgres/migrate.ts';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
-import { operations } from '../../../src/products.ts';
+import { operations } from '../../../src/operations.ts';
 import { type Caller, startRail, startReceiver } from '../../harness.ts';
 import { resources, World } from '../../samples.ts';
 

@@ -10,11 +10,13 @@ import { railSignature } from '../../../src/core/encryption/signature.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { ErrorBody } from '../../../src/core/values/error_body.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
+import { api } from '../../../src/program/api.ts';
 import { program } from '../../../src/program/index.ts';
+import { api as recruiting_api } from '../../../src/recruitment/api.ts';
 import { recruitment } from '../../../src/recruitment/index.ts';
 import { closeApi, type Json, log, startRail } from '../../harness.ts';
 
-const { operations } = program;
+const { operations } = api;
 const rail = await startRail({ worker: false });
 /** A request of somebody who has no key. */
 const visit = (path: string, headers: Record<string, string> = {}) =>
@@ -89,7 +91,7 @@ t.test('a percent rate has its bound in the schemas', async (t) => {
 
 t.test('the description is made by the first request for one of its texts, and once', async (t) => {
   let readings = 0;
-  const observed = program.operations.map((operation) =>
+  const observed = operations.map((operation) =>
     operation.name === 'partners.create'
       ? Object.defineProperty({ ...operation }, 'example', {
           get: () => {
@@ -101,7 +103,7 @@ t.test('the description is made by the first request for one of its texts, and o
   );
   const app = await buildApi({
     ...{ store: rail.store, services: rail.services, log },
-    products: [{ ...program, operations: observed }],
+    products: [{ ...program, loadApi: async () => ({ ...api, operations: observed }) }],
   });
   t.teardown(() => closeApi(app));
   t.equal((await app.inject('/healthz')).statusCode, 200);
@@ -128,10 +130,10 @@ t.test('each product has a document of its own, with its operations, events and 
   );
   t.same(
     described.map(({ operationId, method, path }) => [operationId, method, path]).sort(),
-    recruitment.operations.map(({ name, method, path }) => [name, method, path]).sort(),
+    recruiting_api.operations.map(({ name, method, path }) => [name, method, path]).sort(),
   );
   t.same(Object.keys(document.webhooks), Object.keys(recruitment.events.catalogue));
-  for (const operation of recruitment.operations) {
+  for (const operation of recruiting_api.operations) {
     const route = described.find(({ operationId }) => operationId === operation.name) as Json;
     const { example } = route.responses[operation.status].content['application/json'];
     t.same(faults(operation.reply, example), [], `reply of ${operation.name}`);

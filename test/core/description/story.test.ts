@@ -1,8 +1,8 @@
 import t from 'tap';
-import { program } from '../../../src/program/index.ts';
+import { api } from '../../../src/program/api.ts';
 import { type Json, startRail } from '../../harness.ts';
 
-const { operations } = program;
+const { operations } = api;
 const rail = await startRail({ worker: false });
 const openapi = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
 

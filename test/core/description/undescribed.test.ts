@@ -1,11 +1,12 @@
 import t from 'tap';
 import { errors_of_all, errorsOf, ownErrorsOf } from '../../../src/core/description/operation_errors.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
+import { api } from '../../../src/program/api.ts';
 import { program } from '../../../src/program/index.ts';
 import { terms } from '../../../src/webhooks/terms.ts';
 import { type Json, startRail } from '../../harness.ts';
 
-const { operations } = program;
+const { operations } = api;
 const rail = await startRail({ worker: false });
 const textOf = async (path: string) => (await fetch(rail.address + path)).text();
 const openapi = JSON.parse(await textOf('/v1/openapi.json')) as Json;

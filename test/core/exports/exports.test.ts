@@ -1,7 +1,7 @@
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import t from 'tap';
-import { operations } from '../../../src/products.ts';
+import { operations } from '../../../src/operations.ts';
 import { type Caller, type Json, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false, audit: false });

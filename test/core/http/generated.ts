@@ -30,7 +30,8 @@ interface DescribedOperation {
 export type Descriptions = Map<string, DescribedOperation>;
 
 export async function describe(caller: Caller): Promise<Descriptions> {
-  const described = products.map(async ({ operations, events }) => {
+  const described = products.map(async ({ loadApi, events }) => {
+    const { operations } = await loadApi();
     const document = (await caller.get(`${events.path}/openapi.json`)) as Document;
     return operations.map((operation): [string, DescribedOperation] => [operation.name, { operation, document }]);
   });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { operations } from '../../../src/products.ts';
+import { operations } from '../../../src/operations.ts';
 import { type Answer, startRail } from '../../harness.ts';
 import { fieldsOf } from '../../samples.ts';
 

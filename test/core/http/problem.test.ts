@@ -11,7 +11,8 @@ import { railSignature } from '../../../src/core/encryption/signature.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { api_version } from '../../../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { operations, writeEvents } from '../../../src/products.ts';
+import { operations } from '../../../src/operations.ts';
+import { writeEvents } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
 import {
   type Answer,

@@ -3,11 +3,11 @@ import sql, { type Sql } from 'sql-template-tag';
 import t, { type Test } from 'tap';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Caller as ApiCaller, Operation } from '../../../src/core/resource/operation.ts';
-import { program as product } from '../../../src/program/index.ts';
+import { api } from '../../../src/program/api.ts';
 import { fill } from '../../bench/rows.ts';
 import { type Caller, type Json, services, startRail } from '../../harness.ts';
 
-const { operations } = product;
+const { operations } = api;
 const rail = await startRail({ worker: false });
 const acme = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
 

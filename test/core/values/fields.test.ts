@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { z } from 'zod';
-import { operations } from '../../../src/products.ts';
+import { operations } from '../../../src/operations.ts';
 import { startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });

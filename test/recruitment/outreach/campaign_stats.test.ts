@@ -5,8 +5,9 @@ import { together, transaction } from '../../../src/core/postgres/transaction.ts
 import { newId } from '../../../src/core/values/id.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { reasonOf, withCause, withoutCauses } from '../../../src/recruitment/outreach/campaigns/lifecycle/causes.ts';
+import { campaignsDue } from '../../../src/recruitment/outreach/campaigns/lifecycle/find_due.ts';
 import { guardBounces, pauseForComplaint } from '../../../src/recruitment/outreach/campaigns/lifecycle/guards.ts';
-import { campaignsDue, tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
+import { tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
 import type { PauseCause, PauseReason } from '../../../src/recruitment/outreach/campaigns/records/campaign.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/outreach/campaigns/stats/interval.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';

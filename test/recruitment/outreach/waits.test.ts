@@ -6,7 +6,8 @@ import { claim } from '../../../src/recruitment/outreach/sending/claiming/claim.
 import { outreachBacklog } from '../../../src/recruitment/outreach/sending/lanes/backlog.ts';
 import { wakeLanes } from '../../../src/recruitment/outreach/sending/lanes/wake.ts';
 import { nextMidnight } from '../../../src/recruitment/outreach/windows/local_time.ts';
-import { nextOpening, type Schedule } from '../../../src/recruitment/outreach/windows/schedule.ts';
+import { nextOpening } from '../../../src/recruitment/outreach/windows/opening.ts';
+import type { Schedule } from '../../../src/recruitment/outreach/windows/schedule.ts';
 import { awayFromMidnight, type Json, sql, startRail } from '../../harness.ts';
 import { always, openSender, type Sender } from './outreach.ts';
 

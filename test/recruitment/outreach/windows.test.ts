@@ -1,13 +1,8 @@
 import t from 'tap';
 import { dailyLimit, gapSeconds } from '../../../src/recruitment/outreach/windows/limits.ts';
 import { dayIn, nextMidnight } from '../../../src/recruitment/outreach/windows/local_time.ts';
-import {
-  dueAfter,
-  isOpen,
-  nextOpening,
-  type Schedule,
-  scheduleSchema,
-} from '../../../src/recruitment/outreach/windows/schedule.ts';
+import { dueAfter, isOpen, nextOpening } from '../../../src/recruitment/outreach/windows/opening.ts';
+import { type Schedule, scheduleSchema } from '../../../src/recruitment/outreach/windows/schedule.ts';
 import { zoneOf } from '../../../src/recruitment/outreach/windows/zone.ts';
 import { effort } from '../../runner/effort.ts';
 import { day } from './clock.ts';

@@ -4,17 +4,6 @@ import { tenant } from '../../../core/resource/resource.ts';
 import { programs } from '../../programs/program.ts';
 import { createBatch, dueAt } from './batch.ts';
 
-/** The start of the month that a scheduled run is in: a run by hand names any time. */
-export const startOfMonth = (tick: string): string => `${new Date(tick).toISOString().slice(0, 7)}-01T00:00:00.000Z`;
-
-const day_ms = 86_400_000;
-
-/** The end of the last month that a run by hand may name. */
-export function latestMonthly(now: Date): Date {
-  const month = new Date(startOfMonth(new Date(now.getTime() + day_ms).toISOString()));
-  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1) - 1);
-}
-
 /**
  * Active programs with something to pay to partners, or to take back from them; none for a month that is more than a day ahead, which only a run by hand can be.
  * Reads across tenants: for the scheduled task alone.

@@ -9,7 +9,7 @@ import { applyOutcome } from '../attempt_outcome.ts';
 import { refuseOpenAttempt } from '../last_attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { most_commissions } from '../payout_commissions.ts';
-import { statusAfter } from '../payout_state.ts';
+import { keyOfChange, statusAfter } from '../payout_state.ts';
 import { deletePayout } from '../release.ts';
 import { settlePaid, settleReturned } from '../settle.ts';
 
@@ -23,8 +23,6 @@ export const Change = z.discriminatedUnion('action', [
 ]);
 export type Change = z.infer<typeof Change>;
 
-/** Of the job that makes a change. */
-export const keyOfChange = (payout_id: string): string => `change:${payout_id}`;
 /** In half an hour or so. Then the payout is freed: see give_up.ts. */
 const most_attempts = 8;
 

@@ -1,8 +1,7 @@
 /** Changes that were left to a worker and never come about. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
-import { type ChangeByHand, in_words } from '../payout_state.ts';
-import { keyOfChange } from './change.ts';
+import { type ChangeByHand, in_words, keyOfChange } from '../payout_state.ts';
 
 interface GivenUp {
   organization_id: string;

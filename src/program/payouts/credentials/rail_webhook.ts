@@ -36,7 +36,6 @@ export function mountRailWebhooks(app: FastifyInstance, store: Store, services: 
     scope.route<{ Params: { rail: string; program_id: string } }>({
       method: 'POST',
       url: '/rails/:rail/:program_id',
-      schema: { hide: true } as object,
       bodyLimit: most_bytes,
       handler: async (request, reply) => {
         const { rail, program_id } = request.params;

@@ -10,9 +10,8 @@ import { newId } from '../../../core/values/id.ts';
 import { alreadyExists } from '../../../core/values/problem.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import { payoutBatches } from '../payout_batch.ts';
-import { applyReport, type StoredResult } from './apply_report.ts';
-import { readReport } from './read_report.ts';
-import { contentOfReport, type Told } from './report_outcomes.ts';
+import type { StoredResult } from './apply_report.ts';
+import type { Told } from './report_outcomes.ts';
 
 const count = z.int().min(0);
 
@@ -77,7 +76,10 @@ export const payoutReportOperations: Operation[] = [
     upload: { field: 'document', media_types: ['application/xml', 'text/xml'], most_bytes: 10 * 1024 * 1024 },
     reply: PayoutReport,
     errors: ['resource_already_exists'],
-    ask: ({ body, caller }) => readReport(body.document, caller.organization_id),
+    async ask({ body, caller }) {
+      const { readReport } = await import('./read_report.ts');
+      return readReport(body.document, caller.organization_id);
+    },
     async run({ tx, params, body, asked, services }) {
       const batch = await payoutBatches.get(tx, params.id);
       return takeIn(tx, services, batch.id, body.document, asked);
@@ -121,6 +123,10 @@ async function takeIn(
     const existing = await storedReport(tx, batch_id, fingerprint);
     throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
   }
+  const [{ contentOfReport }, { applyReport }] = await Promise.all([
+    import('./report_outcomes.ts'),
+    import('./apply_report.ts'),
+  ]);
   const { told, ...rest } = await contentOfReport(tx, services, batch_id, report);
   // What came back was paid before, wherever in the report that stands.
   const keyOf = ({ payout_id, outcome }: Told) => `${payout_id} ${outcome === 'returned'}`;

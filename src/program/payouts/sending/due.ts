@@ -6,31 +6,10 @@ import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
 import { type Program, programs } from '../../programs/program.ts';
-import { not_eligible_reasons } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
+import { of_partner, untold } from './find_due.ts';
 import { hold } from './hold.ts';
 import { notPayable, payeesOf } from './payee.ts';
-
-/** That the batch of a payout, called `t`, can be sent. */
-export const of_ready_batch = sql`exists (
-  select
-  from program.payout_batch b
-  where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
-)`;
-
-const of_partner = sql`t.held_reason = any(${[...not_eligible_reasons]})`;
-
-/**
- * Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. Those that were found to be not
- * eligible just now are passed over.
- */
-const untold = (at: string) => sql`
-  t.status = 'pending' and t.due_told_at is null and t.deleted_at is null and t.attempt = 0 and t.due_at <= ${at}::timestamptz
-    and not (t.held_until is not null and t.held_until > ${at}::timestamptz and ${of_partner}) and ${of_ready_batch}`;
-
-/** Organizations with payouts that have become due. Reads across tenants: for the scheduled task alone. */
-export const organizationsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
-  tx.all(sql`select distinct t.organization_id from program.payout t where ${untold(at)}`);
 
 /** How many payouts a transaction tells at most. */
 const most = 500;

@@ -9,7 +9,7 @@ import { PayoutFiles } from '../files/freeze.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { rail_names } from '../rails/rail.ts';
-import { of_ready_batch } from './due.ts';
+import { due_by, of_ready_batch } from './find_due.ts';
 import { sendPayouts } from './prepare.ts';
 
 /** What is sent: what is pending, or what has failed, again. */
@@ -158,18 +158,6 @@ export async function sendBatch(
     tx.enqueue('program/send_payout_batch', { ...opening, id, ...retry }),
   );
 }
-
-/** Payouts, called `t`, that are due, by Postgres' clock too, and were not found to be unable to be sent just now. */
-const due_by = (at: string): Sql =>
-  sql`t.due_at <= least(${at}::timestamptz, now()) and (t.held_until is null or t.held_until <= ${at}::timestamptz) and ${of_ready_batch}`;
-
-/** Programs that send automatically, and have payouts that are due. Reads across tenants: for the scheduled task alone. */
-export const programsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string; id: string }[]> =>
-  tx.all(sql`
-    select distinct t.organization_id, t.program_id as id
-    from program.payout t
-    join program.program g on g.organization_id = t.organization_id and g.id = t.program_id and g.auto_payouts_enabled
-    where t.status = 'pending' and t.in_progress is null and t.deleted_at is null and ${due_by(at)}`);
 
 /** "Send … at `due_at` with `auto_payouts_enabled`." */
 export const sendDue = (

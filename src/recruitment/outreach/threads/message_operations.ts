@@ -7,8 +7,6 @@ import { base_path } from '../../events/base_path.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { messages, reply_kind } from '../../sequences/message.ts';
 import { filters } from './filters.ts';
-import { reclassify } from './reclassify.ts';
-import { resend } from './resend.ts';
 
 export const messageOperations: Operation[] = [
   ...readOperations({
@@ -31,8 +29,10 @@ export const messageOperations: Operation[] = [
     body: z.strictObject({ reply_kind }),
     reply: messages.schema,
     errors: ['invalid_state_transition'],
-    run: async ({ tx, params, body, caller, services: { vault } }) =>
-      reclassify(tx, vault, params.id, body.reply_kind, await actorOf(tx, caller)),
+    async run({ tx, params, body, caller, services: { vault } }) {
+      const { reclassify } = await import('./reclassify.ts');
+      return reclassify(tx, vault, params.id, body.reply_kind, await actorOf(tx, caller));
+    },
   }),
   operation({
     name: 'messages.resend',
@@ -46,7 +46,10 @@ export const messageOperations: Operation[] = [
     reply: messages.schema,
     status: 202,
     errors: ['suppressed', 'invalid_state_transition'],
-    run: ({ tx, params, services: { vault } }) => resend(tx, vault, params.id),
+    async run({ tx, params, services: { vault } }) {
+      const { resend } = await import('./resend.ts');
+      return resend(tx, vault, params.id);
+    },
   }),
   nestedListOperation(
     {

@@ -13,7 +13,6 @@ import { holdSuppressions } from '../../prospects/barred_site.ts';
 import { refuseSample } from '../../prospects/prospect.ts';
 import { type Message, messages } from '../../sequences/message.ts';
 import { senderOf } from '../campaigns/launching/preview.ts';
-import { renderStep } from '../campaigns/launching/render_step.ts';
 import {
   type ProspectValues,
   prospect_values,
@@ -68,6 +67,7 @@ async function sendTest(tx: Tx, campaign_id: string, body: Body, { vault }: Serv
   const sender = await senderOf(tx, campaign, { inbox_id: null });
   const values = templateValues(prospect, await sendingOf(tx, campaign.brand_id), sender);
   const { step_index, variant } = body;
+  const { renderStep } = await import('../campaigns/launching/render_step.ts');
   const rendered = renderStep(campaign, { step_index, variant, sequence_id: null }, values);
   return sendMessage(tx, vault, {
     ...{

@@ -19,7 +19,7 @@ type Request = FastifyRequest<{ Params: { token: string } }>;
 export function mountUnsubscribing(app: FastifyInstance, store: Store, services: Services): void {
   app.register(async (scope) => {
     ignoreBodies(scope);
-    const route = { url: `${unsubscribe_path}/:token`, schema: { hide: true } as object, config: { logs_route: true } };
+    const route = { url: `${unsubscribe_path}/:token`, config: { logs_route: true } };
     scope.route<{ Params: { token: string } }>({
       ...{ ...route, method: ['GET', 'HEAD'] },
       handler: async (request, reply) => {

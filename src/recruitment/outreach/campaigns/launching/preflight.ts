@@ -11,7 +11,6 @@ import type { Campaign } from '../records/campaign.ts';
 import { type Capable, daysFor } from './capacity.ts';
 import { Blocking, blocks, Warning, warns } from './finding.ts';
 import { judgeProspects } from './prospect_checks.ts';
-import { checkRendering } from './template_checks.ts';
 import { sendingOf } from './template_values.ts';
 
 const many_days = 30;
@@ -55,6 +54,7 @@ export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): P
   const plan = included[await planName(tx)];
   const judged = await judgeProspects(tx, campaign);
   const sender = all[0] ?? { from_name: 'Name', email: 'name@example.com' };
+  const { checkRendering } = await import('./template_checks.ts');
   const texts = await checkRendering(tx, campaign, brand, sender);
   const connected = all.filter(({ status }) => status === 'connected');
   const blocking = [

@@ -1,5 +1,4 @@
 /** The email that a prospect would get, as it would be sent: nothing is kept. */
-import PostalMime from 'postal-mime';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
@@ -11,12 +10,11 @@ import { notFound, Problem } from '../../../../core/values/problem.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { type SendFailure, send_failures } from '../../../sequences/sequence.ts';
 import { unsubscribeMailto } from '../../composing/footer.ts';
-import { composeMail, type Mail } from '../../composing/mail.ts';
+import type { Mail } from '../../composing/mail.ts';
 import { messageIdOf } from '../../composing/threads.ts';
 import { unsubscribeUrl } from '../../unsubscribing/link.ts';
 import type { Campaign } from '../records/campaign.ts';
 import { bestOf, why_not } from '../scheduling/best_address.ts';
-import { previousHeaders, renderStep } from './render_step.ts';
 import { type ProspectValues, prospect_values, sendingOf, templateValues } from './template_values.ts';
 
 export const Preview = z
@@ -64,6 +62,10 @@ export interface Sender {
 
 /** @throws Problem resource_not_found; invalid_parameter where the prospect or the template cannot be used; invalid_state_transition without an inbox */
 export async function preview(tx: Tx, campaign: Campaign, asked: PreviewAsked, services: Services) {
+  const [{ previousHeaders, renderStep }, { composeMail }] = await Promise.all([
+    import('./render_step.ts'),
+    import('../../composing/mail.ts'),
+  ]);
   const recipient = await recipientOf(tx, campaign, asked.prospect_id);
   const sender = await senderOf(tx, campaign, recipient);
   const brand = await sendingOf(tx, campaign.brand_id);
@@ -127,6 +129,7 @@ export async function senderOf(
 
 /** The message as readers see it. */
 async function shownOf(raw: Buffer, about: { inbox_id: string; step_index: number; variant: number; to: string }) {
+  const { default: PostalMime } = await import('postal-mime');
   const { headers, subject = '', text: plain = '', html = null } = await PostalMime.parse(raw);
   const { inbox_id, step_index, variant, to } = about;
   return {

@@ -58,7 +58,7 @@ export const campaignOperations: Operation[] = [
       await requireInboxes(tx, body.inbox_ids as string[]);
       return (await campaigns.insert(tx, {
         ...body,
-        ...json({ steps: stepsOf(steps) }),
+        ...json({ steps: await stepsOf(steps) }),
         id: newId('fca'),
       })) as Campaign;
     },
@@ -78,7 +78,7 @@ export const campaignOperations: Operation[] = [
       const before = await lockCampaign(tx, params.id);
       transition(transitions, before.state, 'edit');
       await requireInboxes(tx, body.inbox_ids ?? []);
-      const steps = given === undefined ? before.steps : stepsOf(given, before.steps);
+      const steps = given === undefined ? before.steps : await stepsOf(given, before.steps);
       await requireFrozenSteps(tx, before, steps);
       const changes = { ...body, steps };
       if (scheduled_by.some((field) => field in changes && !isDeepStrictEqual(changes[field], before[field]))) {

@@ -5,7 +5,6 @@ import { newId } from '../../../../core/values/id.ts';
 import { Problem } from '../../../../core/values/problem.ts';
 import type { TemplateFault } from '../../composing/template_fault.ts';
 import { template_fields } from '../../composing/template_fields.ts';
-import { checkTemplates } from '../../composing/templates.ts';
 import { chooseVariant } from '../../composing/variant.ts';
 
 export const most_steps = 8;
@@ -93,18 +92,26 @@ export const variantFor = (
  * The steps of a request as they are stored: a step that names none of the campaign's ids is new.
  * @throws Problem invalid_parameter, missing_parameter with the path of the field
  */
-export function stepsOf(given: StepBody[], before: Step[] = []): Step[] {
+export async function stepsOf(given: StepBody[], before: Step[] = []): Promise<Step[]> {
   requireOwnIds(given, before);
+  const { checkTemplates } = await import('../../composing/templates.ts');
   return given.map((step, nth) => {
     requireDelay(step, nth);
     const { id: known, delay_days: delay = 0, variants, ...own } = step;
     const path = `steps.${nth}`;
     const subject = nth === 0 ? undefined : given[0]?.subject;
+    const check = <Given extends Texts>(texts: Given, at: string) => checked(texts, at, subject, checkTemplates);
     return {
-      ...{ id: known ?? newId('fst'), delay_days: delay, ...checked(own, path, subject) },
-      variants: variants.map((variant, other) => checked(variant, `${path}.variants.${other}`, subject)),
+      ...{ id: known ?? newId('fst'), delay_days: delay, ...check(own, path) },
+      variants: variants.map((variant, other) => check(variant, `${path}.variants.${other}`)),
     };
   });
+}
+
+interface Texts {
+  subject?: string | undefined;
+  body_text: string;
+  body_html: string | null;
 }
 
 /**
@@ -112,17 +119,19 @@ export function stepsOf(given: StepBody[], before: Step[] = []): Step[] {
  * @param first the subject of the first step, which follow-ups may leave out
  * @throws Problem invalid_parameter, missing_parameter
  */
-function checked<Texts extends { subject?: string | undefined; body_text: string; body_html: string | null }>(
-  given: Texts,
+function checked<Given extends Texts>(
+  given: Given,
   path: string,
   first: string | undefined,
-): Texts & { subject: string } {
+  checkTemplates: (templates: Required<Texts>) => TemplateFault[],
+): Given & { subject: string } {
   const { subject = first } = given;
   if (subject === undefined) {
     const param = `${path}.subject`;
     throw new Problem('missing_parameter', `'${param}' is required for the first step.`, { param });
   }
-  requireTemplates({ ...given, subject }, path);
+  const [fault] = checkTemplates({ ...given, subject });
+  if (fault) throw faultyTemplate(fault, path);
   return { ...given, subject };
 }
 
@@ -143,11 +152,6 @@ function requireDelay({ delay_days: delay }: StepBody, nth: number): void {
   if (nth === 0 || delay !== undefined) return;
   const param = `steps.${nth}.delay_days`;
   throw new Problem('missing_parameter', `'${param}' is required for a follow-up.`, { param });
-}
-
-function requireTemplates(given: { subject: string; body_text: string; body_html: string | null }, path: string): void {
-  const [fault] = checkTemplates(given);
-  if (fault) throw faultyTemplate(fault, path);
 }
 
 /** @param path of what holds the templates: `steps.0.variants.1` */

@@ -1,4 +1,4 @@
-import { dueAfter, nextOpening } from '../../windows/schedule.ts';
+import { dueAfter, nextOpening } from '../../windows/opening.ts';
 import { zoneOf } from '../../windows/zone.ts';
 import type { Campaign } from '../records/campaign.ts';
 

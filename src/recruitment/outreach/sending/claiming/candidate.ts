@@ -12,7 +12,7 @@ import type { TemplateValues } from '../../composing/template_fields.ts';
 import { renderTemplates } from '../../composing/templates.ts';
 import { replySubject, storedMessageIdOf, storedThreadHeaders } from '../../composing/threads.ts';
 import { nextMidnight } from '../../windows/local_time.ts';
-import { isOpen, nextOpening } from '../../windows/schedule.ts';
+import { isOpen, nextOpening } from '../../windows/opening.ts';
 import { zoneOf } from '../../windows/zone.ts';
 import { type Lane, newLeft, type Sending } from './lane.ts';
 

@@ -6,7 +6,8 @@ import { included } from '../../../plan/limits.ts';
 import { planName } from '../../../plan/plan.ts';
 import { dailyLimit } from '../../windows/limits.ts';
 import { dayIn, nextMidnight } from '../../windows/local_time.ts';
-import { isOpen, type Schedule } from '../../windows/schedule.ts';
+import { isOpen } from '../../windows/opening.ts';
+import type { Schedule } from '../../windows/schedule.ts';
 import { knownZone } from '../../windows/zone.ts';
 
 export interface Lane {

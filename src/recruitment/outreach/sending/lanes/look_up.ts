@@ -7,7 +7,7 @@ import { recordEnds } from '../outcomes/sent.ts';
 import { composed, draftsOf } from '../transport/letter.ts';
 import { type Mailbox, openMailbox } from '../transport/mailbox.ts';
 import { lookedUp } from './metrics.ts';
-import type { LaneOf } from './wake.ts';
+import { isToCopy, type LaneOf } from './wake.ts';
 
 interface Doubtful {
   id: string;
@@ -79,10 +79,6 @@ async function withMailbox<T>(
 
 /** The proof may come late: it is looked for again after 5 minutes, 1, 6 and 24 hours. */
 const waits_s = [3_600, 6 * 3_600, 24 * 3_600];
-/** Servers that keep a copy themselves have done so by then. */
-const copy_after_s = 30;
-/** A copy that could not be made in a day is not made any more. */
-const copy_within_s = 86_400;
 const most_copies = 100;
 
 interface Copied extends Doubtful {
@@ -129,40 +125,9 @@ export async function tendMailbox(context: WorkerContext, lane: LaneOf): Promise
   });
 }
 
-const isToCopy = (now: string) => sql`t.sent_at between ${now}::timestamptz - make_interval(secs => ${copy_within_s})
-  and ${now}::timestamptz - make_interval(secs => ${copy_after_s})`;
-
 const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
   tx.all(sql`
     update recruitment.message t set
       look_ups = t.look_ups + 1,
       look_up_at = ${tx.now}::timestamptz + make_interval(secs => (${waits_s}::integer[])[t.look_ups + 1])
     where ${tenant(tx)} and t.id = ${message_id}`);
-
-/**
- * The sweep: enqueues the job of each mailbox that something is to be looked for or put into. The key of a job that runs keeps no other one away,
- * its queue does: two that run beside each other would each put a copy in.
- */
-export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
-  tx.all(sql`
-    with mailbox as (
-      select t.organization_id, t.inbox_id from recruitment.message t where t.look_up_at <= ${tx.now}::timestamptz
-      union
-      select i.organization_id, i.id
-      from recruitment.inbox i
-      where exists (
-        select from recruitment.message t
-        where t.organization_id = i.organization_id and t.inbox_id = i.id and t.direction = 'outbound' and t.copied_at is null and ${isToCopy(tx.now)}
-      )
-    ), job as (
-      select json_build_object(
-        'identifier', 'recruitment/tend_mailbox',
-        'payload', json_build_object('organization_id', m.organization_id, 'inbox_id', m.inbox_id),
-        'job_key', 'mailbox:' || m.inbox_id,
-        'queue_name', 'mailbox:' || m.inbox_id
-      ) as job
-      from mailbox m
-      join recruitment.inbox i on i.organization_id = m.organization_id and i.id = m.inbox_id
-      where i.status = 'connected' and i.deleted_at is null
-    )
-    select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`);

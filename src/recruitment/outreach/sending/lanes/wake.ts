@@ -1,4 +1,4 @@
-/** The jobs of lanes. */
+/** The jobs of lanes and mailboxes. */
 import sql from 'sql-template-tag';
 import { type Database, run } from '../../../../core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../../../../core/postgres/transaction.ts';
@@ -84,3 +84,42 @@ export async function freeFromDead(database: Database, worker_ids: string[]): Pr
       select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`,
   );
 }
+
+/** Servers that keep a copy themselves have done so by then. */
+const copy_after_s = 30;
+/** A copy that could not be made in a day is not made any more. */
+const copy_within_s = 86_400;
+
+/** That the copy of an email, called `t`, is to be looked for, or made. */
+export const isToCopy = (
+  now: string,
+) => sql`t.sent_at between ${now}::timestamptz - make_interval(secs => ${copy_within_s})
+  and ${now}::timestamptz - make_interval(secs => ${copy_after_s})`;
+
+/**
+ * The sweep: enqueues the job of each mailbox that something is to be looked for or put into. The key of a job that runs keeps no other one away,
+ * its queue does: two that run beside each other would each put a copy in.
+ */
+export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
+  tx.all(sql`
+    with mailbox as (
+      select t.organization_id, t.inbox_id from recruitment.message t where t.look_up_at <= ${tx.now}::timestamptz
+      union
+      select i.organization_id, i.id
+      from recruitment.inbox i
+      where exists (
+        select from recruitment.message t
+        where t.organization_id = i.organization_id and t.inbox_id = i.id and t.direction = 'outbound' and t.copied_at is null and ${isToCopy(tx.now)}
+      )
+    ), job as (
+      select json_build_object(
+        'identifier', 'recruitment/tend_mailbox',
+        'payload', json_build_object('organization_id', m.organization_id, 'inbox_id', m.inbox_id),
+        'job_key', 'mailbox:' || m.inbox_id,
+        'queue_name', 'mailbox:' || m.inbox_id
+      ) as job
+      from mailbox m
+      join recruitment.inbox i on i.organization_id = m.organization_id and i.id = m.inbox_id
+      where i.status = 'connected' and i.deleted_at is null
+    )
+    select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`);

@@ -8,7 +8,8 @@ import { event } from '../../../events/event.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import type { Purpose } from '../../../sequences/message.ts';
 import { day_ms } from '../../windows/local_time.ts';
-import { dueAfter, type Schedule } from '../../windows/schedule.ts';
+import { dueAfter } from '../../windows/opening.ts';
+import type { Schedule } from '../../windows/schedule.ts';
 import { zoneOf } from '../../windows/zone.ts';
 
 /** What is known of an email: that it was accepted, or that nobody can tell. */

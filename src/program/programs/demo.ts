@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
-import type { Tx } from '../core/postgres/transaction.ts';
-import { createProgram, NewProgram } from './programs/create_program.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { createProgram, NewProgram } from './create_program.ts';
 
 /** The program of the demo organization: the one that is known, else its first, else a new one. @returns its id */
 export async function openDemoProgram(tx: Tx, known_id: string | undefined): Promise<string> {
