@@ -5,6 +5,7 @@ import { disk } from './disk.ts';
 import { exports } from './export.ts';
 import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
+import { idle } from './idle.ts';
 import { mail } from './mail.ts';
 import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
@@ -19,7 +20,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, scans, disk, salesBulk],
+  ...[outreach, scans, disk, salesBulk, idle],
 ];
 
 const stopping = new AbortController();

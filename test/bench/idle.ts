@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench, Sample, Side } from './harness.ts';
+import { postmasterOf, type Running, startNode, startPostgres, type Used, usedBy } from './processes.ts';
+
+/** What processes take that nobody asks for anything, each on a Postgres of its own. */
+export const idle: Bench = {
+  name: 'idle',
+  doc: 'Memory and CPU of an API and a worker with nothing to do, beside a bare Fastify route.',
+  defaults: { rounds: 1, seconds: 60 },
+  async setup(stack) {
+    const start = async (file: string, args: string[], ready: Parameters<typeof startNode>[4]): Promise<Resting> => {
+      const url = await startPostgres(stack);
+      const environment = { DATABASE_URL: url, DATABASE_POOL_SIZE: '20', ...settings };
+      return { process: await startNode(stack, file, args, environment, ready), postmaster: await postmasterOf(url) };
+    };
+    const resting = {
+      bare: await start('bare.ts', [], { path: '/readyz' }),
+      api: await start('../../src/main.ts', ['api'], { path: '/readyz' }),
+      worker: await start('../../src/main.ts', ['worker'], { line: 'worker ready' }),
+    };
+    // All are measured at the same time, by the first side.
+    let measured: Record<string, Sample> = {};
+    const side = (name: keyof typeof resting, doc: string): Side => ({
+      ...{ name, doc },
+      ...(name === 'bare' ? {} : { baseline: 'bare' }),
+      async run(seconds) {
+        if (!(name in measured)) measured = await measureAll(resting, seconds);
+        const { [name]: sample, ...left } = measured;
+        measured = left;
+        return sample as Sample;
+      },
+    });
+    return {
+      figures,
+      notes: ['Both rest for the round that does not count before. METRICS_PORT is not set.'],
+      sides: [
+        side('bare', 'a Fastify route with a pool of connections'),
+        side('api', '`rail api`'),
+        side('worker', '`rail worker`, with its schedules of each minute'),
+      ],
+    };
+  },
+};
+
+const settings = { RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64'), LOG_LEVEL: 'info' };
+
+const figures: Awaited<ReturnType<Bench['setup']>>['figures'] = {
+  memory: { unit: 'MB', better: 'lower', doc: 'resident memory of the process at the end' },
+  cpu: { unit: 'ms/s', better: 'lower', doc: 'CPU time of the process and its Postgres a second', at_most: 5 },
+  own_cpu: { unit: 'ms/s', better: 'lower', doc: 'that of the process' },
+};
+
+interface Resting {
+  process: Running;
+  postmaster: number | undefined;
+}
+
+async function measureAll(resting: Record<string, Resting>, seconds: number): Promise<Record<string, Sample>> {
+  const before = await useOf(resting);
+  await sleep(seconds * 1_000);
+  const after = await useOf(resting);
+  return Object.fromEntries(
+    Object.entries(after).map(([name, { own, postgres }]) => {
+      const own_cpu = (own.cpu_us - (before[name]?.own.cpu_us ?? 0)) / 1_000 / seconds;
+      const of_postgres = (postgres.cpu_us - (before[name]?.postgres.cpu_us ?? 0)) / 1_000 / seconds;
+      return [name, { memory: own.memory_bytes / 2 ** 20, cpu: own_cpu + of_postgres, own_cpu }];
+    }),
+  );
+}
+
+async function useOf(resting: Record<string, Resting>): Promise<Record<string, { own: Used; postgres: Used }>> {
+  const used = Object.entries(resting).map(async ([name, { process, postmaster }]) => {
+    const [own, postgres] = await Promise.all([process.pid, postmaster].map((pid) => pid && usedBy(pid)));
+    if (!own || !postgres) throw new Error('There is no /proc to read CPU time and memory from.');
+    return [name, { own, postgres }] as const;
+  });
+  return Object.fromEntries(await Promise.all(used));
+}
