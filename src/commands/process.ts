@@ -32,6 +32,7 @@ import {
   requireBaseUrl,
   whyUnfit,
 } from '../service.ts';
+import { collectAtRest } from './small_memory.ts';
 import { createStartLog } from './start_log.ts';
 
 /** How long a process waits for Postgres when it starts. */
@@ -135,7 +136,9 @@ export async function runProcess(
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics(config, store, services, stand_ins, log);
     const unwatch = await watchClock(store.database, log);
+    const stopCollecting = collectAtRest();
     await serve({ config, log, url, store, services, connections, stand_ins }, stopping).finally(() => {
+      stopCollecting();
       unwatch();
       unshare();
       return metrics?.stop();
