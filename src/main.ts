@@ -1,12 +1,7 @@
-#!/usr/bin/env node
-/** The command line. Each command's code is loaded only when the command runs, compiled by an earlier one where that could be kept. */
-import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+/** The command line. Each command's code is loaded only when the command runs. */
 import { keepMemorySmall } from './commands/small_memory.ts';
 
 if (process.argv[2] === 'worker') keepMemorySmall();
-// Beside the packages, because only who may write those may say what runs.
-enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/rail'));
 const { CommanderError } = await import('commander');
 const { wantsStacks } = await import('./config.ts');
 const { createCommandLine } = await import('./command_line/rail.ts');

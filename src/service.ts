@@ -14,7 +14,7 @@ import { whyNotReady } from './core/postgres/migrate.ts';
 import { whyNoSpace } from './core/postgres/outage.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
+import type { EmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';
 import { createMailer } from './mail/smtp.ts';
 
@@ -48,6 +48,7 @@ export interface Postgres {
  */
 export async function openPostgres(config: Config, mode: 'own' | 'use', log: Logger): Promise<Postgres> {
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, stop: async () => {} };
+  const { openEmbeddedPostgres } = await import('./embedded_postgres/embedded_postgres.ts');
   const embedded: EmbeddedPostgres = await openEmbeddedPostgres({
     dataDir: config.RAIL_DATA_DIR,
     mode,

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -19,6 +20,7 @@ export const flags = [...nursery, ...growth, ...start];
  */
 export function keepMemorySmall(): void {
   if (flags.every((flag) => process.execArgv.includes(flag))) return;
+  flushCompileCache(); // no other chance to keep what was compiled so far
   process.execve?.(process.execPath, [process.execPath, ...flags, ...process.execArgv, ...process.argv.slice(1)], {
     MALLOC_ARENA_MAX: '1',
     ...process.env,

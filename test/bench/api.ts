@@ -28,7 +28,7 @@ export const api: Bench = {
       RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
       LOG_LEVEL: 'info',
     };
-    const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
     stack.defer(() => database.end());
     const merchant = await makeMerchant(database, server);

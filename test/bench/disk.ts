@@ -17,8 +17,8 @@ export const disk: Bench = {
   async setup(stack, progress) {
     const url = await startPostgres(stack, { autovacuum: 'off', full_page_writes: 'off' });
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
-    await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
+    await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
     stack.defer(() => database.end());
     progress('disk: making a program with 10,000 customers');

@@ -19,7 +19,7 @@ export const exports: Bench = {
   async setup(stack, progress) {
     const url = await startPostgres(stack);
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
     stack.defer(() => database.end());
     const merchant = await makeMerchant(database, server);

@@ -16,8 +16,8 @@ export const idle: Bench = {
     };
     const resting = {
       bare: await start('bare.ts', [], { path: '/readyz' }),
-      api: await start('../../src/main.ts', ['api'], { path: '/readyz' }),
-      worker: await start('../../src/main.ts', ['worker'], { line: 'worker ready' }),
+      api: await start('../../src/rail.js', ['api'], { path: '/readyz' }),
+      worker: await start('../../src/rail.js', ['worker'], { line: 'worker ready' }),
     };
     // All are measured at the same time, by the first side.
     let measured: Record<string, Sample> = {};

@@ -42,7 +42,7 @@ export const outreach: Bench = {
       ...{ DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key.toString('base64'), BASE_URL: 'http://127.0.0.1' },
       ...{ RAIL_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: authority },
     };
-    await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 4, name: 'rail bench' });
     stack.defer(() => database.end());
     const store: Store = { database, writeEvents };

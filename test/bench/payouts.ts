@@ -42,8 +42,8 @@ export const payouts: Bench = {
       },
       ...{ WORKER_CONCURRENCY: String(sends_at_once), DATABASE_POOL_SIZE: '24' },
     };
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
-    const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
+    const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
     stack.defer(() => database.end());
     const merchant = await makeMerchant(database, api);

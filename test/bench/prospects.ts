@@ -37,7 +37,7 @@ export const prospects: Bench = {
     const url = await startPostgres(stack, settings);
     const key = randomBytes(32);
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key.toString('base64') };
-    const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const database = openDatabase(url, { size: 4, name: 'rail bench' });
     stack.defer(() => database.end());
     const merchant = await makeMerchant(database, server);
@@ -58,7 +58,7 @@ export const prospects: Bench = {
     });
     const imported = async () => {
       await using running = new AsyncDisposableStack();
-      const worker = await startNode(running, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+      const worker = await startNode(running, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
       return await importFile(merchant, server.url, { worker: worker.pid, postgres }, other_id);
     };
     const store = { database, writeEvents };

@@ -36,11 +36,11 @@ export const replies_in: Bench = {
       ...{ DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key.toString('base64'), RAIL_WEBHOOK_ALLOW_PRIVATE: '1' },
       ...{ LOG_LEVEL: 'info', NODE_EXTRA_CA_CERTS: trusted },
     };
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const database = openDatabase(url, { size: 4, name: 'rail bench' });
     stack.defer(() => database.end());
     const place = await makePlace(stack, database, createVault([key]), api, imap);
-    const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const bare_bytes = await memoryOf(worker);
     progress(`replies_in: connecting ${size} inboxes`);
     const began = performance.now();

@@ -41,7 +41,7 @@ export const reports: Bench = {
     const kept = data === undefined ? undefined : keptIn(data);
     const encryption_key = kept?.encryption_key ?? randomBytes(32).toString('base64');
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: encryption_key };
-    const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     stack.defer(() => client.end());

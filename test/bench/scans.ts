@@ -36,8 +36,8 @@ export const scans: Bench = {
       ...{ DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key.toString('base64'), BASE_URL: 'http://127.0.0.1' },
       ...{ RAIL_WEBHOOK_ALLOW_PRIVATE: '1', RAIL_WEBHOOK_NAME_SERVERS: farm.name_servers.join(',') },
     };
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
-    const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
+    const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
     stack.defer(() => database.end());
     const { organization_id, post } = await makeMerchant(database, api);

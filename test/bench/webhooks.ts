@@ -36,7 +36,7 @@ export const webhooks: Bench = {
       LOG_LEVEL: 'info',
     };
     const receiver = await startNode(stack, 'receiver.ts', [], {}, { path: '/' });
-    const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 20, name: 'rail bench' });
     stack.defer(() => database.end());
     const { id: organization_id } = await createOrganization(database, { name: 'Bench', owner_email: 'o@example.com' });

@@ -1,5 +1,5 @@
 /** Turns errors into the error envelope. */
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { isBrowsing, sendPlainPage } from '../formats/plain_page.ts';
@@ -11,6 +11,9 @@ import { Problem } from '../values/problem.ts';
 import { closeSoon, isClosing } from './connections.ts';
 import { notTaken } from './json_body.ts';
 import { responseHeaders } from './response_headers.ts';
+
+/** An import of `node:http` would have Node load its `fetch`. */
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
 export function replyWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

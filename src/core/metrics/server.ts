@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -9,6 +9,9 @@ import { logFailure } from '../postgres/outage.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
 import { watchPool } from './metrics.ts';
 import { metricsText, openMetrics } from './registry.ts';
+
+/** An import of `node:http` would have Node load its `fetch`. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** However often somebody asks, the queues are read this often at most. */
 const fresh_ms = 5_000;
