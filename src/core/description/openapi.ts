@@ -226,8 +226,11 @@ const fileContent = ({ file }: Operation): Record<string, Media> =>
   Object.fromEntries(Object.values(file?.media_types ?? {}).map((type) => [type, { schema: { type: 'string' } }]));
 
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
-function bodyOf({ name, body: judge, example, upload, bulk_of }: Operation, { schema }: Media, samples: Samples) {
-  const told = samples.operations[name]?.body ?? example ?? exampleBody(schema, samples, judge);
+function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
+  const { body: judge, upload, bulk_of } = operation;
+  const toldOf = ({ name, example }: Operation) => samples.operations[name]?.body ?? example;
+  const one = bulk_of && toldOf(bulk_of);
+  const told = toldOf(operation) ?? (one && [one]) ?? exampleBody(schema, samples, judge);
   const filesTaken = Object.fromEntries(
     (bulk_of ? [media_types.ndjson] : (upload?.media_types ?? [])).map((type) => [
       type,

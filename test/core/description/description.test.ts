@@ -406,7 +406,8 @@ t.test('the verify() that is published says true of what is genuine, and false o
 const faults = (schema: z.ZodType, value: unknown): string[] =>
   schema.safeParse(value).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
 
-const takesBody = ({ body, method }: Operation): boolean => method !== 'GET' && fieldsOf(body, 'input').length > 0;
+const takesBody = ({ body, method, bulk_of }: Operation): boolean =>
+  method !== 'GET' && fieldsOf(bulk_of?.body ?? body, 'input').length > 0;
 
 /** The fields of a schema, but for a list of names that may name nothing. */
 function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): string[] {
