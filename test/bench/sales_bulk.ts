@@ -20,7 +20,7 @@ export const salesBulk: Bench = {
       LOG_LEVEL: 'info',
     };
     const bare = await startNode(stack, 'bare.ts', [], environment, { path: '/readyz' });
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const database = openDatabase(url, { size: 4, name: 'rail bench' });
     stack.defer(() => database.end());
     progress('bulk: making customers');
