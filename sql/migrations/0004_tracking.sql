@@ -18,6 +18,7 @@ create table program.click (
   device text,
   attributed_at timestamptz(3),
   made_while_paused boolean not null default false,
+  request_id text,
   created_at timestamptz(3) not null,
   inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
@@ -28,6 +29,7 @@ comment on column program.click.landing_url is 'The page where the visitor arriv
 comment on column program.click.ip_hash is 'Keyed hash of the address; the address is never stored.';
 comment on column program.click.attributed_at is 'When attribution judged the click; referral_id stays null where it earned no credit.';
 comment on column program.click.made_while_paused is 'The program was paused when the visitor clicked: the click earns no credit.';
+comment on column program.click.request_id is 'The request that recorded it: what events that follow from it name as their cause.';
 comment on column program.click.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.click.changed_in is 'The transaction that wrote the row last.';
 create index click_by_address on program.click (organization_id, ip_hash, id) where ip_hash is not null;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { assessClick, assessCustomer, assessPartner, assessSale } from '../../src/program/risk/risk.ts';
+import { assessClick } from '../../src/program/risk/click.ts';
+import { assessCustomer, assessPartner, assessSale } from '../../src/program/risk/risk.ts';
 
 const assessments = { click: assessClick, customer: assessCustomer, sale: assessSale, partner: assessPartner };
 

@@ -37,7 +37,7 @@ t.test('runs the jobs of a worker that died on another one', async (t) => {
   await eventually(async () => (await jobs()).length === 0, 'the end of earlier jobs');
   // At the turn of a minute it is given others too.
   const given = gate.stopAt('after', (statement, answer) => {
-    return bringsJobs(statement, answer) && answer?.includes('click_id') === true;
+    return bringsJobs(statement, answer) && answer?.includes('attribute_clicks:') === true;
   });
   await merchant.post('/v1/clicks', {
     program_id: slice.program_id,
@@ -49,7 +49,7 @@ t.test('runs the jobs of a worker that died on another one', async (t) => {
   left = await startProcess('worker', rail.url);
   const locked = await rail.query(sql`
     select w.process_id from graphile_worker.jobs j join core.worker w on j.locked_by = any (w.pool_ids)
-    where j.task_identifier = 'program/attribute_click'`);
+    where j.task_identifier = 'program/attribute_clicks'`);
   t.same(locked, [{ process_id: dying.pid }]);
 
   await dying.end('SIGKILL');
@@ -81,29 +81,21 @@ t.test('takes over the endpoint of a worker that died while it was sending', asy
 t.test('hands the jobs back that it had fetched and not begun, and fails none', async (t) => {
   const merchant = await rail.organization();
   const { program_id } = await openSlice(merchant);
-  const click = (nth: number) => ({
-    ...{ program_id, value: 'ada', landing_url: 'https://acme.example.com/' },
-    visitor_token: `visitor-${nth}`,
-  });
-  const referrals = async () =>
-    (await rail.query(sql`select id from program.referral where program_id = ${program_id}`)).length;
+  const [partner] = (await merchant.get(`/v1/partners?program_id=${program_id}`)).data;
+  const customer = (nth: number) => ({ program_id, partner_id: partner.id, email: `grace${nth}@mailinator.com` });
+  const flags = async () =>
+    (await rail.query(sql`select id from program.risk_flag where program_id = ${program_id}`)).length;
 
   // The jobs that are begun wait for this lock until the worker stops: so it has begun some and not all, however fast it is.
-  const client = await rail.store.database.connect();
-  await client.query('begin');
-  await client.query('lock table program.referral in exclusive mode');
-  await Promise.all(Array.from({ length: 100 }, (_, nth) => merchant.post('/v1/clicks', click(nth))));
+  const release = await lockTable('program.risk_flag');
+  await Promise.all(Array.from({ length: 100 }, (_, nth) => merchant.post('/v1/customers', customer(nth))));
   const worker = left;
-  const waiting = sql`
-    select from pg_locks l join pg_database d on d.oid = l.database
-    where d.datname = current_database() and l.relation = 'program.referral'::regclass and not l.granted`;
-  await eventually(async () => (await rail.query(waiting)).length > 0, 'the first of many jobs');
+  await eventually(() => isAwaited('program.risk_flag'), 'the first of many jobs');
   const exit_code = worker.end('SIGTERM');
   await eventually(() => worker.logged.some(({ msg }) => /^stopping/.test(msg)), 'the worker to stop');
-  await client.query('rollback');
-  client.release();
+  await release();
   t.equal(await exit_code, 0);
-  const done = await referrals();
+  const done = await flags();
   t.ok(done > 0 && done < 100, `it stopped in the midst of them, after ${done}`);
   const jobs = await rail.query(sql`select last_error, locked_at from graphile_worker.jobs`);
   t.ok(jobs.length > 0);
@@ -114,8 +106,55 @@ t.test('hands the jobs back that it had fetched and not begun, and fails none', 
   );
 
   left = await startProcess('worker', rail.url);
-  await eventually(async () => (await referrals()) === 100, 'all of them');
+  await eventually(async () => (await flags()) === 100, 'all of them');
 });
+
+t.test('forgets no click when it dies with a job at work and another that waits for its turn', async (t) => {
+  const merchant = await rail.organization();
+  const { program_id, receiver } = await openSlice(merchant);
+  const release = await lockTable('program.referral');
+  const click = async (nth: number) => {
+    const page = { program_id, value: 'ada', landing_url: 'https://acme.example.com/' };
+    await merchant.post('/v1/clicks', { ...page, visitor_token: `visitor-${nth}` });
+  };
+  await click(1);
+  await eventually(() => isAwaited('program.referral'), 'the job that is at work');
+  await click(2);
+  const waiting = async () =>
+    (await rail.query(sql`select from pg_locks where locktype = 'advisory' and classid = 3 and not granted`)).length;
+  await eventually(async () => (await waiting()) === 1, 'the one that waits');
+  for (const nth of [3, 4, 5]) await click(nth);
+  const begun = sql`select from graphile_worker.jobs where task_identifier = 'program/attribute_clicks' and locked_at is not null`;
+  await eventually(async () => (await rail.query(begun)).length === 2, 'the others to be done with');
+  t.equal(await waiting(), 1);
+
+  await left.end('SIGKILL');
+  await release();
+  left = await startProcess('worker', rail.url);
+  await eventually(() => receiver.received.length >= 5, 'what follows from all clicks');
+  const rows = sql`select from program.click where program_id = ${program_id} and attributed_at is not null`;
+  t.equal((await rail.query(rows)).length, 5);
+  const jobs = sql`select from graphile_worker.jobs`;
+  await eventually(async () => (await rail.query(jobs)).length === 0, 'the end of the jobs that others have replaced');
+});
+
+/** Locks a table against writes. @returns what lets go of it */
+async function lockTable(table: string): Promise<() => Promise<void>> {
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  await client.query(`lock table ${table} in exclusive mode`);
+  return async () => {
+    await client.query('rollback');
+    client.release();
+  };
+}
+
+async function isAwaited(table: string): Promise<boolean> {
+  const waiting = await rail.query(sql`
+    select from pg_locks l join pg_database d on d.oid = l.database
+    where d.datname = current_database() and l.relation = ${table}::regclass and not l.granted`);
+  return waiting.length > 0;
+}
 
 t.test('stops while a receiver hangs, counts no attempt, and leaves nothing locked', async (t) => {
   const merchant = await rail.organization();

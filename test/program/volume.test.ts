@@ -1,6 +1,9 @@
 /** What is created under a parent touches as many blocks behind 5,000 others as it does at first. */
 import { raw } from 'sql-template-tag';
 import t from 'tap';
+import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
+import { assessClick } from '../../src/program/risk/click.ts';
+import { assessCustomer, assessSale } from '../../src/program/risk/risk.ts';
 import { type Json, sql, startRail } from '../harness.ts';
 import { fresh, openShop } from '../shop.ts';
 
@@ -71,7 +74,9 @@ const customer = await shop.referred(partner);
 const sale = await shop.sale({ customer_id: customer.id });
 const [commission] = await shop.commissionsOf(sale);
 const visitor_token = fresh('visitor');
-const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7' });
+const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7', user_agent });
+const visitor = await shop.customer({ click_id: click.id });
 await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') });
 const [refund] = await shop.list('refunds');
 
@@ -106,3 +111,38 @@ for (const [name, create] of Object.entries(creates))
     t.ok((at_first[name] as number) > 10, 'something is measured');
     t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
   });
+
+/** The fewest blocks that a check reads in some tries. */
+async function checked(check: (tx: Tx) => Promise<void>): Promise<number> {
+  const counts: number[] = [];
+  const read = sql`
+    select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as blocks from pg_class c where c.relnamespace = 'program'::regnamespace`;
+  for (let nth = 0; nth < 3; nth++) {
+    await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
+      // What the session has read before may be among it.
+      const before = await tx.one<{ blocks: number }>(read);
+      await check(tx);
+      counts.push((await tx.one<{ blocks: number }>(read)).blocks - before.blocks);
+    });
+  }
+  return Math.min(...counts);
+}
+
+t.test(`checks for fraud look at no more behind ${2 * many} others than behind ${many}`, async (t) => {
+  const checks: Record<string, (tx: Tx) => Promise<void>> = {
+    'a click': (tx) => assessClick(tx, click.id),
+    'a customer': (tx) => assessCustomer(tx, visitor.id),
+    'a sale': (tx) => assessSale(tx, sale.id),
+  };
+  const before: Record<string, number> = {};
+  for (const [name, check] of Object.entries(checks)) before[name] = await checked(check);
+  await copy('sale', sale, { external_charge_id: `'more ' || n`, is_first_sale: 'false' });
+  await copy('click', click, {});
+  await rail.query(sql`analyze program.click, program.sale`);
+  for (const [name, check] of Object.entries(checks)) {
+    const now = await checked(check);
+    t.comment(`${name}: ${before[name]}, ${now}`);
+    t.ok((before[name] as number) > 20, 'something is measured');
+    t.ok(now <= 1.1 * (before[name] as number) + more, `${name}: ${before[name]}, then ${now}`);
+  }
+});

@@ -15,6 +15,7 @@ declare
   count integer;
   tasks json;
   remaining graphile_worker.job_spec[];
+  added text[];
 begin
   with given as materialized (
     select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.run_at, j.max_attempts
@@ -52,9 +53,11 @@ begin
   from given g
   into count, tasks, remaining;
 
-  if remaining is not null then
-    perform graphile_worker.add_jobs(remaining);
-  end if;
+  while cardinality(remaining) > 0 loop
+    added := array(select j.key from graphile_worker.add_jobs(remaining) j where j.key is not null);
+    -- A job that a worker took between two looks at it was neither replaced nor changed, and may not see what this transaction writes: again.
+    remaining := array(select row (r.*)::graphile_worker.job_spec from unnest(remaining) r where r.job_key is not null and r.job_key <> all (added));
+  end loop;
   if notifies and count > 0 then
     perform pg_notify('jobs:insert', json_build_object('count', count, 'tasks', tasks)::text);
   end if;

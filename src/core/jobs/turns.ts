@@ -1,3 +1,6 @@
+import sql from 'sql-template-tag';
+import type { Job, Tx } from '../postgres/transaction.ts';
+
 /** Lets so many works run at a time; the others wait for their turn, in their order. */
 export function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
@@ -29,4 +32,30 @@ export function turnsOfEach(most: number): <T>(kind: string, work: () => Promise
       if (own.works === 0) kinds.delete(kind);
     }
   };
+}
+
+const work_key = (identifier: string, organization_id: string): string => `${identifier}:${organization_id}`;
+
+/**
+ * Enqueues the organization's job of a task that does whatever waits (`inTurn`). While one has not begun, it is this one; one that has begun may not
+ * see what this transaction writes, and another follows it.
+ */
+export function enqueueTurn(tx: Tx, identifier: string, options: Pick<Job, 'run_at'> = {}): void {
+  const { organization_id } = tx;
+  tx.enqueue(identifier, { organization_id }, { job_key: work_key(identifier, organization_id), ...options });
+}
+
+/** In which the one that waited was begun and died, if it did. */
+const again_ms = 1_000;
+
+/**
+ * Does such work while no other job of the task does it for this organization. Of those that come meanwhile one waits for its turn and finds
+ * what all others were enqueued for; lest it die before that, the last of the others comes again.
+ */
+export async function inTurn(tx: Tx, identifier: string, work: () => Promise<number>): Promise<number> {
+  const key = work_key(identifier, tx.organization_id);
+  const { is_due } = await tx.one<{ is_due: boolean }>(sql`select core.take_turn(${key}) as is_due`);
+  if (is_due) return work();
+  enqueueTurn(tx, identifier, { run_at: new Date(Date.parse(tx.now) + again_ms).toISOString() });
+  return 0;
 }

@@ -24,6 +24,19 @@ export function insert<Row extends object>(
 }
 
 /**
+ * Inserts rows of the tenant that have the same fields, in their order. Where one lacks a value it is null, whatever the column's default.
+ * @param ending what follows the rows: `on conflict`, `returning`; the table is called `t`
+ */
+export function insertion(tx: Tx, table: string, rows: object[], ending: Sql = empty): Sql {
+  const columns = raw(['organization_id', ...Object.keys(rows[0] as object)].join(', '));
+  const given = JSON.stringify(rows.map((row) => ({ organization_id: tx.organization_id, ...row })));
+  return sql`
+    insert into ${raw(table)} as t (${columns})
+    select ${columns} from json_populate_recordset(null::${raw(table)}, ${given}::json)
+    ${ending}`;
+}
+
+/**
  * Inserts many rows of the tenant, in a statement for all that give the same fields.
  * @returns them by id, in no order
  */
@@ -33,13 +46,10 @@ export async function insertAll<Row extends { id: string }>(
   rows: (Values & { id: string })[],
   returning: Sql,
 ): Promise<Map<string, Row>> {
-  const given = rows.map((row) => Object.fromEntries(defined({ organization_id: tx.organization_id, ...row })));
+  const given = rows.map((row) => Object.fromEntries(defined(row)));
   const alike = Map.groupBy(given, (row) => Object.keys(row).join());
-  const inserted = [...alike].map(([columns, those]) =>
-    tx.all<Row>(sql`
-      insert into ${raw(table)} as t (${raw(columns)})
-      select ${raw(columns)} from json_populate_recordset(null::${raw(table)}, ${JSON.stringify(those)}::json)
-      returning ${returning}`),
+  const inserted = [...alike.values()].map((those) =>
+    tx.all<Row>(insertion(tx, table, those, sql`returning ${returning}`)),
   );
   return new Map((await together(inserted)).flat().map((row) => [row.id, row]));
 }

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { insert } from '../../core/postgres/write.ts';
+import { insertion } from '../../core/postgres/write.ts';
 import { newId } from '../../core/values/id.ts';
 import { event } from '../events/event.ts';
 
@@ -26,12 +26,25 @@ export interface RiskFlagDraft {
   kind: (typeof kinds)[number];
   severity: (typeof severities)[number];
   evidence: Record<string, string | number>;
+  /** What caused it, where that is not what the transaction is opened for. */
+  request_id?: string | null;
 }
 
 /** Raises a flag and emits `risk_flag.created`, unless a flag of this kind is open for the same partner or customer. */
-export async function raiseFlag(tx: Tx, draft: RiskFlagDraft): Promise<void> {
-  const risk_flag_id = newId('rsk');
-  const row = { ...draft, id: risk_flag_id, created_at: tx.now, updated_at: tx.now };
-  if (!(await insert(tx, 'program.risk_flag', row, { on_conflict: sql`on conflict do nothing` }))) return;
-  tx.emit(event('risk_flag.created', draft, { risk_flag_id }));
+export const raiseFlag = (tx: Tx, draft: RiskFlagDraft): Promise<void> => raiseFlags(tx, [draft]);
+
+/** The same for many flags, in one statement. */
+export async function raiseFlags(tx: Tx, drafts: RiskFlagDraft[]): Promise<void> {
+  if (drafts.length === 0) return;
+  const now = { created_at: tx.now, updated_at: tx.now };
+  const flags = drafts.map(({ request_id, ...draft }) => ({ id: newId('rsk'), draft, request_id }));
+  const rows = flags.map(({ id, draft }) => ({ id, ...draft, status: 'open', ...now }));
+  const raised = await tx.all<{ id: string }>(
+    insertion(tx, 'program.risk_flag', rows, sql`on conflict do nothing returning t.id`),
+  );
+  const ids = new Set(raised.map(({ id }) => id));
+  for (const { id, draft, request_id } of flags) {
+    if (!ids.has(id)) continue;
+    tx.emit({ ...event('risk_flag.created', draft, { risk_flag_id: id }), ...(request_id && { request_id }) });
+  }
 }

@@ -6,84 +6,12 @@ import { type Customer, customers } from '../customers/customer.ts';
 import { partners } from '../partners/partner.ts';
 import { partnerVisits } from '../partners/partner_visit.ts';
 import { normaliseEmail, selfReferralBy, type Visit } from '../partners/self_referral.ts';
-import { programs } from '../programs/program.ts';
 import { type RiskFlagDraft, raiseFlag } from '../programs/raise_flag.ts';
 import { sales } from '../sales/sale.ts';
-import { click_velocity, conversion_velocity, refund_rate, same_ip } from './risk_threshold.ts';
-
-/** Query parameters that ad networks add to the URL of a paid click. */
-const ad_click_params = [
-  'gclid',
-  'gbraid',
-  'wbraid',
-  'dclid',
-  'fbclid',
-  'msclkid',
-  'ttclid',
-  'twclid',
-  'li_fat_id',
-  'yclid',
-  'rdt_cid',
-];
+import { conversion_velocity, refund_rate, same_ip } from './risk_threshold.ts';
 
 /** The partner and the customer that a flag is about. */
 type Subject = Pick<RiskFlagDraft, 'program_id' | 'partner_id' | 'customer_id'>;
-
-interface Click {
-  id: string;
-  program_id: string;
-  partner_id: string;
-  country: string | null;
-  landing_url: string | null;
-  ip_hash: string | null;
-}
-
-/** Checks a new click: blocked country, paid ad, and how many clicks came from its IP address lately. */
-export async function assessClick(tx: Tx, click_id: string): Promise<void> {
-  const click = await tx.maybe<Click>(sql`
-    select t.id, t.program_id, t.partner_id, t.country, t.landing_url, t.ip_hash
-    from program.click t
-    where ${tenant(tx)} and t.id = ${click_id}`);
-  if (!click) return;
-  const { program_id, partner_id } = click;
-  const subject = { program_id, partner_id, customer_id: null };
-  await flagBlockedCountry(tx, click, subject);
-  await flagPaidAd(tx, click, subject);
-  await flagClickVelocity(tx, click, subject);
-}
-
-async function flagBlockedCountry(tx: Tx, { id: click_id, program_id, country }: Click, subject: Subject) {
-  const { blocked_countries } = await programs.get(tx, program_id);
-  if (country === null || !blocked_countries.includes(country)) return;
-  await raiseFlag(tx, { ...subject, kind: 'blocked_country', severity: 'low', evidence: { click_id, country } });
-}
-
-async function flagPaidAd(tx: Tx, { id: click_id, landing_url }: Click, subject: Subject) {
-  if (landing_url === null) return;
-  const { searchParams } = new URL(landing_url);
-  const parameter = ad_click_params.find((name) => searchParams.has(name));
-  if (parameter === undefined) return;
-  const evidence = { click_id, parameter, landing_url };
-  await raiseFlag(tx, { ...subject, kind: 'paid_ad_traffic', severity: 'medium', evidence });
-}
-
-async function flagClickVelocity(tx: Tx, { id: click_id, partner_id, ip_hash }: Click, subject: Subject) {
-  if (ip_hash === null) return;
-  const { max, within } = click_velocity;
-  const { clicks } = await tx.one<{ clicks: number }>(sql`
-    select count(*) as clicks
-    from program.click t
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.ip_hash = ${ip_hash}
-      and t.created_at > ${tx.now}::timestamptz - ${within}::interval
-      and t.id > 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${within}::interval)`);
-  if (clicks <= max) return;
-  await raiseFlag(tx, {
-    ...subject,
-    kind: 'click_velocity',
-    severity: 'medium',
-    evidence: { click_id, clicks, within },
-  });
-}
 
 /** Checks a new customer: self-referral, disposable email address, and other customers from the same IP address. */
 export async function assessCustomer(tx: Tx, customer_id: string): Promise<void> {
@@ -106,15 +34,22 @@ async function flagSelfReferral(tx: Tx, { partner_id, email, referral_id }: Cust
   if (matched) await raiseFlag(tx, { ...subject, kind: 'self_referral', severity: 'high', evidence: { matched } });
 }
 
+/** So many clicks of a referral are looked at, the newest ones. */
+const most_visits = 100;
+
 /** The browsers of a referral's clicks. */
 const visitsOf = async (tx: Tx, referral_id: string | null): Promise<Visit[]> =>
   referral_id === null
     ? []
     : tx.all<Visit>(sql`
-        select distinct t.ip_hash, t.user_agent
-        from program.click t
-        where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null and t.user_agent is not null
-        limit 100`);
+        select distinct n.ip_hash, n.user_agent
+        from (
+          select t.ip_hash, t.user_agent
+          from program.click t
+          where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null and t.user_agent is not null
+          order by t.id desc
+          limit ${most_visits}
+        ) n`);
 
 async function flagDisposableEmail(tx: Tx, { email }: Customer, subject: Subject) {
   if (email === null || !(await isDisposable(email))) return;
@@ -128,15 +63,30 @@ async function isDisposable(email: string): Promise<boolean> {
   return !MailChecker.isValid(email);
 }
 
+/** Looks at the newest clicks alone, of the referral and from its addresses. */
 async function flagSameIp(tx: Tx, { referral_id }: Customer, subject: Subject) {
   if (referral_id === null) return;
   const { customers } = await tx.one<{ customers: number }>(sql`
-    select count(distinct other.id) as customers
-    from program.click mine
-    join program.click theirs
-      on theirs.organization_id = mine.organization_id and theirs.partner_id = mine.partner_id and theirs.ip_hash = mine.ip_hash
-    join program.customer other on other.organization_id = theirs.organization_id and other.referral_id = theirs.referral_id
-    where mine.organization_id = ${tx.organization_id} and mine.referral_id = ${referral_id} and mine.ip_hash is not null`);
+    with mine as (
+      select t.ip_hash, t.partner_id
+      from program.click t
+      where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null
+      order by t.id desc
+      limit ${same_ip.newest}
+    ),
+    theirs as (
+      select distinct c.referral_id
+      from (select distinct m.ip_hash, m.partner_id from mine m) address
+      cross join lateral (
+        select t.partner_id, t.referral_id from program.click t where ${tenant(tx)} and t.ip_hash = address.ip_hash
+        order by t.id desc
+        limit ${same_ip.newest}
+      ) c
+      where c.partner_id = address.partner_id
+    )
+    select count(distinct o.id) as customers
+    from theirs t
+    join program.customer o on o.organization_id = ${tx.organization_id} and o.referral_id = t.referral_id`);
   if (customers <= same_ip.max) return;
   await raiseFlag(tx, { ...subject, kind: 'same_ip', severity: 'medium', evidence: { customers } });
 }
@@ -164,6 +114,7 @@ export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
   }
 }
 
+/** Of the partner's newest sales. */
 const recentSales = (tx: Tx, partner_id: string, currency: string): Promise<RecentSales> =>
   tx.one<RecentSales>(sql`
     select
@@ -173,9 +124,13 @@ const recentSales = (tx: Tx, partner_id: string, currency: string): Promise<Rece
         trunc(sum(t.refunded_minor) filter (where t.currency = ${currency}) * 10000 / nullif(sum(t.amount_minor) filter (where t.currency = ${currency}), 0)),
         0
       )::integer as refunded_bps
-    from program.sale t
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null
-      and t.occurred_at > ${tx.now}::timestamptz - ${refund_rate.within}::interval`);
+    from (
+      select * from program.sale t
+      where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null
+        and t.occurred_at > ${tx.now}::timestamptz - ${refund_rate.within}::interval
+      order by t.occurred_at desc
+      limit ${refund_rate.newest}
+    ) t`);
 
 /** Checks a new partner: whether another partner of the program has the same mailbox. */
 export async function assessPartner(tx: Tx, partner_id: string): Promise<void> {

@@ -1,32 +1,16 @@
 import { isbot } from 'isbot';
-import sql from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
-import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { event } from '../events/event.ts';
-import { type Partner, partner_states } from '../partners/partner.ts';
+import { partner_states } from '../partners/partner.ts';
+import { assessLater } from '../programs/assess_later.ts';
 import { type Program, programs } from '../programs/program.ts';
-import { deleteReferral, type Referral, referral_states, referrals } from './referral.ts';
+import { type ClickRow, type Credits, creditsOf, type Visitor } from './credits.ts';
+import { type Referral, referral_states } from './referral.ts';
 
 const day_ms = 86_400_000;
-
-export interface ClickRow {
-  id: string;
-  program_id: string;
-  partner_id: string;
-  link_id: string | null;
-  visitor_token: string;
-  landing_url: string | null;
-  user_agent: string | null;
-  ip_hash: string | null;
-  country: string | null;
-  made_while_paused: boolean;
-  created_at: string;
-  /** Null where the partner is deleted. */
-  partner_status: Partner['status'] | null;
-}
 
 export type Credit = 'create' | 'renew' | 'move' | 'keep';
 
@@ -64,59 +48,71 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
   new Date(Date.parse(clicked_at) + cookie_days * day_ms).toISOString();
 
 /**
- * Attributes a click and the visitor's other pending clicks, in the order in which they were made, so that the order in which jobs run
- * has no effect. Called by the click's job, and by a request that refers to the click before its job has run. A lock on the visitor
- * makes sure that one transaction at a time does this.
- * @throws Problem resource_not_found when the click does not exist in the program
+ * Attributes what waits of an organization, some clicks at a time: whole visitors, but for the last of them. The rows are locked, so that a
+ * request that refers to one of these visitors meanwhile waits, and this waits for such requests.
+ * @returns the clicks
  */
-export async function attributePendingClicks(
-  tx: Tx,
-  click_id: string,
-  program_id?: string,
-): Promise<{ click: ClickRow; program: Program }> {
-  const click = await tx.maybe<ClickRow>(
-    sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
-  );
-  if (!click || (program_id !== undefined && click.program_id !== program_id)) {
-    throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
-      param: 'click_id',
-    });
-  }
-  return { click, program: await attributeVisitor(tx, click, click.id) };
+export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]> {
+  const clicks = await waitingClicks(tx, sql`true`, null, sql`limit ${most}`);
+  if (clicks.length === 0) return [];
+  const program_ids = [...new Set(clicks.map(({ program_id }) => program_id))];
+  const [found, credits] = await Promise.all([programs.byIds(tx, program_ids), creditsOf(tx, clicks)]);
+  const by_id = new Map((found as unknown as Program[]).map((program) => [program.id, program]));
+  attribute(tx, clicks, by_id, credits);
+  return clicks;
 }
 
 /**
- * Attributes the pending clicks of a visitor. No other transaction attributes one of theirs until this one ends.
+ * Attributes the waiting clicks of a visitor, for a request. No other transaction attributes one of theirs until this one ends: their live
+ * referral is locked. A job checks these clicks for fraud.
  * @param click_id a click of the visitor that may be older than any job is late
  */
-export async function attributeVisitor(tx: Tx, visitor: Visitor, click_id: string | null = null): Promise<Program> {
-  const [, pending, program] = await Promise.all([
-    lockVisitor(tx, visitor),
-    pendingClicks(tx, visitor, click_id),
-    programs.get(tx, visitor.program_id),
+export async function attributeVisitor(
+  tx: Tx,
+  visitor: Visitor,
+  click_id: string | null = null,
+): Promise<{ program: Program; credits: Credits }> {
+  const { program_id, visitor_token } = visitor;
+  const of_visitor = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
+  const [clicks, program, credits] = await Promise.all([
+    waitingClicks(tx, of_visitor, click_id),
+    programs.get(tx, program_id),
+    creditsOf(tx, [visitor]),
   ]);
-  for (const click of pending) await attribute(tx, click, program);
-  return program;
+  attribute(tx, clicks, new Map([[program.id, program]]), credits);
+  for (const { id } of clicks) assessLater(tx, 'click', id);
+  return { program, credits };
 }
 
 /**
- * Attributes a click that a request refers to: see `attributePendingClicks`. If the live referral is a visit that has expired by now,
- * the credit moves to this click, provided that the click earns credit.
+ * The referral of a click that a request refers to, before or after the click was attributed. If the live referral is a visit that has expired by
+ * now, the credit moves to this click, provided that the click earns credit.
  * @returns the visitor's live referral, which may belong to another partner; undefined where there is none
+ * @throws Problem resource_not_found when the click does not exist in the program
  */
 export async function referralOfClick(
   tx: Tx,
   click_id: string,
   program_id: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const { click, program } = await attributePendingClicks(tx, click_id, program_id);
-  const live = await liveReferral(tx, click);
+  const click = await tx.maybe<ClickRow>(
+    sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
+  );
+  if (!click || click.program_id !== program_id) {
+    throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
+      param: 'click_id',
+    });
+  }
+  const { program, credits } = await attributeVisitor(tx, click, click.id);
+  const live = credits.seenBy(click);
   const expires_at = windowEnd(click.created_at, program.cookie_days);
   const counts = expires_at > tx.now && earnsCredit(click, program.blocked_countries);
-  if (!counts || !live || !isSuperseded(live, click, tx.now)) return { click, referral: live };
-  const referral = await moveCredit(tx, live, click, expires_at);
-  await recordAttribution(tx, click, referral.id);
-  return { click, referral };
+  if (counts && live && isSuperseded(live, click, tx.now)) {
+    const referral = credits.move(click, expires_at);
+    write(tx, credits, new Map([[click.id, referral.id]]));
+    return { click, referral };
+  }
+  return { click, referral: live };
 }
 
 /** Whether a referral has expired and a click through another partner may take its credit. */
@@ -126,95 +122,57 @@ const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean
   referral.partner_id !== click.partner_id;
 
 const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.made_while_paused,
-  t.created_at,
+  t.request_id, t.created_at,
   (select p.status from program.partner p
     where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;
-
-/** A browser, as the site that it visits calls it: unique in a program. */
-type Visitor = Pick<ClickRow, 'program_id' | 'visitor_token'>;
-
-const lockVisitor = (tx: Tx, { program_id, visitor_token }: Visitor) =>
-  tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${visitor_token}`}, 2))`);
 
 /** The longest that a job can be late: only the click's partitions since then, and since the click itself, are searched. */
 const max_delay = '30 days';
 
-const pendingClicks = (tx: Tx, { program_id, visitor_token }: Visitor, click_id: string | null): Promise<ClickRow[]> =>
+/** Clicks that nobody has attributed, visitor by visitor, each in the order in which they were made: locked, once nobody else has them locked. */
+const waitingClicks = (tx: Tx, which: Sql, click_id: string | null, limit = empty): Promise<ClickRow[]> =>
   tx.all(sql`
     select ${columns}
     from program.click t
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token} and t.attributed_at is null
+    where ${tenant(tx)} and ${which} and t.attributed_at is null
       and t.id >= least(${click_id}::text collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
-    order by t.created_at, t.id`);
+    order by t.program_id, t.visitor_token, t.created_at, t.id
+    ${limit}
+    for no key update of t`);
 
-async function attribute(tx: Tx, click: ClickRow, program: Program): Promise<void> {
-  const referral = earnsCredit(click, program.blocked_countries) ? await credit(tx, click, program) : undefined;
-  await recordAttribution(tx, click, referral?.partner_id === click.partner_id ? referral.id : null);
+/** Attributes clicks in the order in which they were made, whoever made them. Those of a program that is gone earn no credit. */
+function attribute(tx: Tx, clicks: ClickRow[], by_id: Map<string, Program>, credits: Credits): void {
+  if (clicks.length === 0) return;
+  const credited = new Map<string, string | null>();
+  for (const click of clicks.toSorted(byTime)) {
+    const program = by_id.get(click.program_id);
+    const earns = program !== undefined && earnsCredit(click, program.blocked_countries);
+    const referral = earns ? credit(credits, click, program) : undefined;
+    credited.set(click.id, referral?.partner_id === click.partner_id ? referral.id : null);
+  }
+  write(tx, credits, credited);
 }
 
-const recordAttribution = (tx: Tx, click: ClickRow, referral_id: string | null) =>
-  tx.all(sql`
-    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click.id}`);
+const byTime = (a: ClickRow, b: ClickRow): number =>
+  a.created_at === b.created_at ? (a.id < b.id ? -1 : 1) : a.created_at < b.created_at ? -1 : 1;
 
 /** Applies a click that earns credit. @returns the visitor's live referral, which may belong to another partner */
-async function credit(tx: Tx, click: ClickRow, program: Program): Promise<Referral> {
-  const live = await liveReferral(tx, click);
+function credit(credits: Credits, click: ClickRow, program: Program): Referral {
+  const live = credits.seenBy(click);
   const effect = creditOf(live, click, program.attribution);
   const expires_at = windowEnd(click.created_at, program.cookie_days);
-  if (live && effect === 'keep') return live;
-  if (live && effect === 'renew') {
-    if (expires_at > live.expires_at) await referrals.update(tx, live.id, { expires_at });
-    return live;
-  }
-  return live ? moveCredit(tx, live, click, expires_at) : createReferral(tx, click, expires_at);
+  if (live && effect === 'renew') credits.renew(click, expires_at);
+  if (live && effect !== 'move') return live;
+  return live ? credits.move(click, expires_at) : credits.create(click, expires_at);
 }
 
-async function moveCredit(tx: Tx, live: Referral, click: ClickRow, expires_at: string): Promise<Referral> {
-  await deleteReferral(tx, live, 'reattributed');
-  return createReferral(tx, click, expires_at);
-}
-
-async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral> {
-  const { program_id, partner_id, link_id, landing_url, country, visitor_token } = click;
-  const referral = (await referrals.insert(tx, {
-    id: newId('ref'),
-    program_id,
-    partner_id,
-    link_id,
-    landing_url,
-    country,
-    visitor_token,
-    utm: utmOf(landing_url),
-    tracked_by: 'link',
-    status: 'visit',
-    expires_at,
-  })) as Referral;
-  tx.emit(event('referral.created', referral));
-  return referral;
-}
-
-/** A visit through a partner who was deleted has ended with that, also before a job has written so. */
-async function liveReferral(
-  tx: Tx,
-  { program_id, visitor_token, partner_id }: ClickRow,
-): Promise<Referral | undefined> {
-  const live = await referrals.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`,
-    lockOf(true),
-  );
-  if (!live || live.partner_id === partner_id) return live;
-  const partner = await tx.maybe<{ deleted_at: string | null }>(
-    sql`select t.deleted_at from program.partner t where ${tenant(tx)} and t.id = ${live.partner_id}`,
-  );
-  const { deleted_at = null } = partner ?? {};
-  return deleted_at !== null && deleted_at < live.expires_at ? { ...live, expires_at: deleted_at } : live;
-}
-
-/** The `utm_*` parameters of a URL, without the prefix. A URL can contain NUL, which JSON in Postgres cannot: it is removed. */
-function utmOf(landing_url: string | null): Record<string, string> | null {
-  const params = [...(URL.parse(landing_url ?? '')?.searchParams ?? [])]
-    .map((pair) => pair.map((part) => part.replaceAll('\0', '')) as [string, string])
-    .filter(([name]) => name.startsWith('utm_'));
-  return params.length === 0 ? null : Object.fromEntries(params.map(([name, value]) => [name.slice(4), value]));
+/** @param credited clicks, by their ids, and the referral that each is credited to */
+function write(tx: Tx, credits: Credits, credited: Map<string, string | null>): void {
+  credits.write();
+  const ids = [...credited.keys()].sort();
+  tx.send(sql`
+    update program.click t
+    set referral_id = c.referral_id, attributed_at = ${tx.now}::timestamptz
+    from unnest(${ids}::text[], ${ids.map((id) => credited.get(id))}::text[]) as c (id, referral_id)
+    where ${tenant(tx)} and t.id = c.id and t.id between ${ids[0]} and ${ids.at(-1)}`);
 }

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import { enqueueTurn } from '../../core/jobs/turns.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
@@ -20,7 +21,6 @@ import { asSeen } from '../../core/values/texts/look_alike.ts';
 import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';
-import { assessLater } from '../programs/assess_later.ts';
 import { countryValue, groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
 import { type Program, program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -145,7 +145,7 @@ function withoutLogin(url: string): string {
   return parsed.href;
 }
 
-/** Inserts a click, and enqueues the jobs that attribute it and check it for fraud. */
+/** Inserts a click, and enqueues the job that attributes it and checks it for fraud. */
 export async function recordClick(
   tx: Tx,
   row: Partial<Click> & { id: string; landing_url: string | null } & Record<string, unknown>,
@@ -155,13 +155,8 @@ export async function recordClick(
     landing_url: landing_url && withoutLogin(landing_url),
     ...(referer ? { referer: withoutLogin(referer) } : {}),
   };
-  const click = await clicks.insert(tx, { ...row, ...urls });
-  assessLater(tx, 'click', row.id);
-  tx.enqueue('program/attribute_click', {
-    organization_id: tx.organization_id,
-    click_id: row.id,
-    request_id: tx.request_id,
-  });
+  const click = await clicks.insert(tx, { ...row, ...urls, request_id: tx.request_id });
+  enqueueTurn(tx, 'program/attribute_clicks');
   return click as Click;
 }
 

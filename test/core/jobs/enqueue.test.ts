@@ -1,6 +1,6 @@
 import pg from 'pg';
 import t from 'tap';
-import { type Json, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const client = new pg.Client(rail.url);
@@ -98,4 +98,25 @@ t.test('enqueues jobs as add_jobs does', async (t) => {
       'a job that failed for good stays, and another takes its key',
     );
   }
+});
+
+t.test('a job that a worker takes meanwhile is followed by another one of its key', async (t) => {
+  const job = JSON.stringify([{ identifier: 'core/none', job_key: 'taken' }, { identifier: 'core/none' }]);
+  await client.query('select core.enqueue($1)', [job]);
+  const worker = new pg.Client(rail.url);
+  await worker.connect();
+  await worker.query('begin');
+  await worker.query(
+    `update graphile_worker._private_jobs set locked_at = now(), locked_by = 'test' where key = 'taken'`,
+  );
+  const enqueued = client.query('select core.enqueue($1)', [job]);
+  const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`;
+  await eventually(async () => (await rail.query(waiting)).length > 0, 'the second look at the job');
+  await worker.query('commit');
+  await enqueued;
+  const { rows } = await worker.query(
+    `select count(*)::integer as jobs from graphile_worker._private_jobs where key = 'taken' and locked_at is null`,
+  );
+  t.equal(rows[0].jobs, 1);
+  await worker.end();
 });

@@ -17,7 +17,7 @@ const quiet = () =>
   eventually(async () => {
     const jobs = sql`
       select 1 from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-      where t.identifier in ('program/assess_risk', 'program/attribute_click')`;
+      where t.identifier in ('program/assess_risk', 'program/attribute_clicks')`;
     return (await rail.query(jobs)).length === 0;
   }, 'the jobs to be done');
 
