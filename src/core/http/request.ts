@@ -11,7 +11,8 @@ import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import { most_bulk_bytes } from '../resource/bulk.ts';
-import { type Operation, routePath } from '../resource/operation.ts';
+import { inCompany } from '../resource/company.ts';
+import { type Member, type Operation, routePath } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
@@ -33,6 +34,7 @@ export function mountOperations(app: FastifyInstance, operations: Operation[], s
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
   const source = operation.may_lag ? lagging(store) : store;
+  const join = operation.together && companyOf(app, operation, { store, services });
   app.route({
     method: operation.method,
     url: routePath(operation.path),
@@ -48,7 +50,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
       const release = operation.may_lag ? await takeTurn(request, source) : undefined;
       // A read that is not waited for any longer keeps its turn until it is cancelled.
       const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
-        answer(request, operation, { store: source, services, asked }).finally(release),
+        answer(request, operation, { store: source, services, asked, join }).finally(release),
       );
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
@@ -140,17 +142,35 @@ interface Answering {
   store: Store;
   services: Services;
   asked: Asked;
+  /** Does a request in company: see resource/company.ts. */
+  join?: Join | undefined;
+}
+
+type Join = (organization_id: string, member: Member<unknown>) => Promise<unknown>;
+
+function companyOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Join {
+  const { ahead, run } = operation.together as NonNullable<Operation['together']>;
+  return inCompany<Member<unknown>, unknown, unknown>(store, {
+    within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
+    ahead,
+    run: (tx, members, read) => run({ tx, services }, members, read),
+  });
 }
 
 /** One request is one transaction. */
 async function answer(
   request: FastifyRequest,
   operation: Operation,
-  { store, services, asked }: Answering,
+  { store, services, asked, join }: Answering,
 ): Promise<Reply & { replayed: boolean }> {
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
+  if (join && !idempotent) {
+    refuseInvalid(request);
+    const result = await join(caller.organization_id, { body: request.body, request_id: request.id });
+    return { ...replyOf(request, operation, result), replayed: false };
+  }
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
     ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
@@ -167,16 +187,18 @@ async function answer(
       .run({ tx, caller, services, params, query, body, asked: told, ahead: await tx.ahead })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
-    const reply = {
-      status: statusOf(operation, request.body),
-      body: JSON.stringify(withMended(result, request.mended)),
-    };
+    const reply = replyOf(request, operation, result);
     if (idempotent) keepReply(tx, idempotent, reply, services.vault);
     return { ...reply, replayed: false };
   });
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
+
+const replyOf = ({ body, mended }: FastifyRequest, operation: Operation, result: unknown): Reply => ({
+  status: statusOf(operation, body),
+  body: JSON.stringify(withMended(result, mended)),
+});
 
 const readAhead = ({ params, body }: FastifyRequest, { ahead }: Operation) =>
   ahead && ((tx: Tx) => ahead({ tx, params, body }));

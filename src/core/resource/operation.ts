@@ -3,7 +3,7 @@ import type { StreamFormat } from '../formats/format.ts';
 import type { FileStream, RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import type { Details } from '../values/detail.ts';
-import type { ProblemCode } from '../values/problem.ts';
+import type { Problem, ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
@@ -25,6 +25,12 @@ export interface Context<Params, Query, Body> {
   params: Params;
   query: Query;
   body: Body;
+}
+
+/** One of the requests that share a transaction. */
+export interface Member<Body> {
+  body: Body;
+  request_id: string | null;
 }
 
 /** A body that may also be sent as a file, instead of JSON. */
@@ -104,6 +110,18 @@ interface Options<
   /** What it is judged by, as far as that follows from the request alone: read with the begin of the transaction. What it gives is `ahead` of `run`. */
   ahead?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'tx' | 'params' | 'body'>) => Promise<Ahead>;
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked; ahead: Ahead }) => Promise<z.input<R>>;
+  /**
+   * The same for requests that share a transaction, because they come together and have no idempotency key: see company.ts. Gives what each comes
+   * to, in their order. Each is told of its own details (`warnings`) as ever.
+   */
+  together?: {
+    ahead: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
+    run: (
+      context: Pick<Context<unknown, unknown, unknown>, 'tx' | 'services'>,
+      members: Member<z.infer<B>>[],
+      ahead: Ahead,
+    ) => Promise<(z.input<R> | Problem)[]>;
+  };
   /** All its rows, in a transaction that only reads, for a GET whose query has `formatFields`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
   /** The files that a GET answers with, in a transaction that only reads: beside JSON by `format` in its query and by `Accept`. */

@@ -90,9 +90,9 @@ function velocity(click: Click, counts: Map<string, number>): Found {
 const addressOf = ({ partner_id, ip_hash }: Pick<Click, 'partner_id' | 'ip_hash'>): string =>
   `${partner_id} ${ip_hash}`;
 
-/** How many of the newest clicks from the IP addresses of these clicks came through the same partners lately. */
+/** How many clicks from the IP addresses of these came through the same partners lately: of each address so many are looked at. */
 async function countsByAddress(tx: Tx, clicks: Click[]): Promise<Map<string, number>> {
-  const { within, newest } = click_velocity;
+  const { within, most } = click_velocity;
   const addresses = [...new Set(clicks.map(({ ip_hash }) => ip_hash).filter((hash) => hash !== null))];
   if (addresses.length === 0) return new Map();
   const rows = await tx.all<{ ip_hash: string; partner_id: string; clicks: number }>(sql`
@@ -104,8 +104,8 @@ async function countsByAddress(tx: Tx, clicks: Click[]): Promise<Map<string, num
       where ${tenant(tx)} and t.ip_hash = a.ip_hash
         and t.created_at > ${tx.now}::timestamptz - ${within}::interval
         and t.id > 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${within}::interval)
-      order by t.id desc
-      limit ${newest}
+        and t.id < 'clk_' || core.id_time_part(${tx.now}::timestamptz + ${within}::interval)
+      limit ${most}
     ) c
     group by a.ip_hash, c.partner_id`);
   return new Map(rows.map((row) => [addressOf(row), row.clicks]));

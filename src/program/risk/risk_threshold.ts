@@ -1,10 +1,10 @@
 /**
  * The limits beyond which the monitoring rules raise a flag. Flags are for a person to review and change no money, so a false alarm does no harm.
- * `newest`: so many rows are looked at, so that a check costs the same however much there is.
+ * `newest`, `most`: so many rows are looked at, so that a check costs the same however much there is.
  */
 
 /** Clicks from one IP address through one partner: an office behind one address may make twenty in ten minutes, a script makes more. */
-export const click_velocity = { max: 20, within: '10 minutes', newest: 500 };
+export const click_velocity = { max: 20, within: '10 minutes', most: 500 };
 
 /** First sales through one partner: more within an hour than an audience usually buys, except at a launch. */
 export const conversion_velocity = { max: 10, within: '1 hour' };

@@ -53,6 +53,8 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
  * @returns the clicks
  */
 export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]> {
+  // Of a table in weeks each plan takes milliseconds.
+  tx.send(sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`);
   const clicks = await waitingClicks(tx, sql`true`, null, sql`limit ${most}`);
   if (clicks.length === 0) return [];
   const program_ids = [...new Set(clicks.map(({ program_id }) => program_id))];
@@ -136,6 +138,7 @@ const waitingClicks = (tx: Tx, which: Sql, click_id: string | null, limit = empt
     from program.click t
     where ${tenant(tx)} and ${which} and t.attributed_at is null
       and t.id >= least(${click_id}::text collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
+      and t.id < 'clk_' || core.id_time_part(${tx.now}::timestamptz + interval '1 day')
     order by t.program_id, t.visitor_token, t.created_at, t.id
     ${limit}
     for no key update of t`);

@@ -7,14 +7,14 @@ import { isPublicAddress } from '../../core/net/address.ts';
 import { addressOf } from '../../core/net/client_address.ts';
 import type { Asked } from '../../core/pool/lending.ts';
 import { runFor } from '../../core/postgres/database.ts';
-import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import type { Store } from '../../core/postgres/transaction.ts';
+import { inCompany } from '../../core/resource/company.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
-import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { partner_states } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
-import { recordClick } from './click.ts';
+import { type NewClick, recordClicks } from './click.ts';
 import { click_param, trackedUrl, withVisitorQuery } from './link.ts';
 import { hashAddress } from './visitor_address.ts';
 
@@ -43,6 +43,10 @@ interface ShortLink {
  * pending or declined, are redirected without recording a click.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
+  const record = inCompany(store, {
+    within: (work) => withinDeadline({ server: app, giveUp: undefined }, 'clicks', work),
+    run: async (tx, visits: NewClick[]) => recordClicks(tx, visits),
+  });
   app.route<{ Params: { slug: string } }>({
     method: ['GET', 'HEAD'],
     url: '/r/:slug',
@@ -53,11 +57,10 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
       let url = withVisitorQuery(link.url, queryOf(request), link.param);
       if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
-        const click_id = await withinDeadline(request, 'clicks', (asked) =>
-          recordVisit({ store, services, asked }, link, { visitor_token, url }, request),
-        );
+        const visit = visitBy(request, services, link, { visitor_token, url });
+        const click = await withinDeadline(request, 'clicks', () => record(link.organization_id, visit));
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
-        if (link.param !== click_param) url = trackedUrl(url, click_param, click_id);
+        if (link.param !== click_param) url = trackedUrl(url, click_param, click.id);
       }
       // A header can contain ASCII only: the URL is percent-encoded, as a browser does it.
       return reply.redirect(new URL(url).href, 302);
@@ -122,18 +125,21 @@ async function formerWebsite({ database }: Store, asked: Asked, slug: string): P
   return program?.website_url;
 }
 
-/** Slugs are unique over all organizations, so this query alone names none. */
+/** Slugs are unique over all organizations, so this query alone names none. The link is found first: Postgres keeps no statistics of slugs. */
 async function findShortLink({ database }: Store, asked: Asked, slug: string): Promise<ShortLink | undefined> {
   const [link] = await runFor<ShortLink>(
     database,
     asked,
     sql`
+      with l as materialized (
+        select t.* from program.link t where t.short_slug = ${slug} and t.deleted_at is null
+      )
       select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days, g.status as program_status,
         p.status = any(${statusesThat(partner_states, 'record_click')}) as records_clicks
-      from program.link l
+      from l
       join program.program g on g.organization_id = l.organization_id and g.id = l.program_id
       join program.partner p on p.organization_id = l.organization_id and p.id = l.partner_id
-      where l.short_slug = ${slug} and l.deleted_at is null and p.deleted_at is null`,
+      where p.deleted_at is null`,
   );
   return link;
 }
@@ -141,33 +147,24 @@ async function findShortLink({ database }: Store, asked: Asked, slug: string): P
 /** The longest landing page that is recorded with the visitor's query, as in a request for a click. */
 const longest_url = 2048;
 
-/** @returns the id of the click */
-async function recordVisit(
-  { store, services, asked }: { store: Store; services: Services; asked: Asked },
+function visitBy(
+  request: FastifyRequest,
+  { vault }: Services,
   link: ShortLink,
   { visitor_token, url }: { visitor_token: string; url: string },
-  request: FastifyRequest,
-): Promise<string> {
-  const { organization_id, program_id, partner_id, link_id, param, value, program_status } = link;
+): NewClick {
+  const { program_id, partner_id, link_id, param, value, program_status } = link;
   const address = addressOf(request);
-  const click = await transaction(store, { organization_id, request_id: request.id, asked }, (tx) =>
-    recordClick(tx, {
-      id: newId('clk'),
-      program_id,
-      partner_id,
-      link_id,
-      param,
-      value,
-      landing_url: url.length <= longest_url ? url : link.url,
-      visitor_token,
-      made_while_paused: !allows(program_states, program_status, 'refer'),
-      referer: request.headers.referer?.slice(0, 2048),
-      user_agent: request.headers['user-agent']?.slice(0, 1024),
-      // A private address is that of a proxy: with it, all visitors would look like one.
-      ip_hash: isPublicAddress(address) ? hashAddress(services.vault, address) : null,
-    }),
-  );
-  return click.id;
+  return {
+    ...{ program_id, partner_id, link_id, param, value, visitor_token, request_id: request.id },
+    ...{ country: null, device: null },
+    landing_url: url.length <= longest_url ? url : link.url,
+    made_while_paused: !allows(program_states, program_status, 'refer'),
+    referer: request.headers.referer?.slice(0, 2048) ?? null,
+    user_agent: request.headers['user-agent']?.slice(0, 1024) ?? null,
+    // A private address is that of a proxy: with it, all visitors would look like one.
+    ip_hash: isPublicAddress(address) ? hashAddress(vault, address) : null,
+  };
 }
 
 /** The visitor's token from the cookie, if it is well-formed. */

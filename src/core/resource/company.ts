@@ -1,0 +1,73 @@
+import { batched } from '../postgres/batch.ts';
+import { unavailability } from '../postgres/errors.ts';
+import { type Store, type TransactionOptions, type Tx, transaction } from '../postgres/transaction.ts';
+import { Problem } from '../values/problem.ts';
+
+type Asked = NonNullable<TransactionOptions['asked']>;
+
+/** Many more would keep the first of them waiting for long. */
+const most = 100;
+
+export interface Company<Member, Ahead, Result> {
+  /** Waits for a transaction as long as an answer may take. */
+  within: <Done>(work: (asked: Asked) => Promise<Done>) => Promise<Done>;
+  /** What they are judged by: read with the begin of the transaction. */
+  ahead?: (tx: Tx, members: Member[]) => Promise<Ahead>;
+  /** Gives what each comes to, in their order. It may be run again, for some of them. */
+  run: (tx: Tx, members: Member[], ahead: Ahead) => Promise<(Result | Problem)[]>;
+}
+
+type Outcome<Result> = { result: Result } | { error: unknown };
+
+/**
+ * Lets requests of an organization share a transaction, its round trips and its commit: those that come in one turn of the event loop, and those
+ * that come while the one before is at work. Each hears of its own outcome after the commit. Where a transaction fails for one of them, each is done
+ * by itself.
+ */
+export function inCompany<Member, Ahead, Result>(
+  store: Store,
+  company: Company<Member, Ahead, Result>,
+): (organization_id: string, member: Member) => Promise<Result> {
+  const together = (organization_id: string, members: Member[]): Promise<(Result | Problem)[]> =>
+    company.within((asked) => {
+      const ahead = company.ahead && ((tx: Tx) => (company.ahead as NonNullable<typeof company.ahead>)(tx, members));
+      return transaction(store, { organization_id, request_id: null, asked, ahead }, async (tx) =>
+        company.run(tx, members, (await tx.ahead) as Ahead),
+      );
+    });
+  const outcomes = async (organization_id: string, members: Member[]): Promise<Outcome<Result>[]> => {
+    try {
+      return (await together(organization_id, members)).map(outcomeOf);
+    } catch (error) {
+      if (members.length === 1 || error instanceof Problem || unavailability(error)) throw error;
+    }
+    const alone: Outcome<Result>[] = [];
+    for (const member of members) {
+      alone.push(...(await together(organization_id, [member]).then((one) => one.map(outcomeOf), failed)));
+    }
+    return alone;
+  };
+
+  const open = new Map<string, { join: (member: Member) => Promise<Outcome<Result>>; members: number }>();
+  return async (organization_id, member) => {
+    const own = open.get(organization_id) ?? {
+      join: batched((members: Member[]) => outcomes(organization_id, members), { most }),
+      members: 0,
+    };
+    open.set(organization_id, own);
+    own.members += 1;
+    try {
+      const outcome = await own.join(member);
+      if ('error' in outcome) throw outcome.error;
+      return outcome.result;
+    } finally {
+      own.members -= 1;
+      if (own.members === 0) open.delete(organization_id);
+    }
+  };
+}
+
+const outcomeOf = <Result>(result: Result | Problem): Outcome<Result> =>
+  result instanceof Problem ? { error: result } : { result };
+
+const failed = (error: unknown): [{ error: unknown }] => [{ error }];
