@@ -65,7 +65,7 @@ export async function openLoop(
 async function timed(client: Pool, asked: Asked, from = performance.now()): Promise<number> {
   const { statusCode, body } = await client.request(asked);
   const text = await body.text();
-  if (statusCode >= 300) throw new Error(`${asked.method} ${asked.path} answered ${statusCode}: ${text}`);
+  if (statusCode >= 400) throw new Error(`${asked.method} ${asked.path} answered ${statusCode}: ${text}`);
   return performance.now() - from;
 }
 

@@ -1,6 +1,7 @@
 import { api } from './api.ts';
 import { audit } from './audit.ts';
 import { bodies } from './bodies.ts';
+import { clicks } from './clicks.ts';
 import { disk } from './disk.ts';
 import { exports } from './export.ts';
 import { graphql } from './graphql.ts';
@@ -19,7 +20,7 @@ import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
-  ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
+  ...[slice, clicks, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
   ...[outreach, scans, disk, salesBulk, idle],
 ];
 
