@@ -26,7 +26,7 @@ interface BulkOptions<Body> {
   doc: string;
   /** `sale`: what the answer holds each result under. */
   noun: string;
-  /** Writes in sets what it can; what it leaves out runs by itself, in the order of the request. @returns replies, by their place */
+  /** Writes in sets what it can; what it leaves out runs by itself, in the order of the request. @returns replies, or what is wrong, by their place */
   inSets?: (context: AnyContext, items: BulkItem<Body>[]) => Promise<Map<number, unknown>>;
 }
 
@@ -43,6 +43,7 @@ export function bulkOf<Body>(of: Operation, { summary, doc, noun, inSets }: Bulk
       method: 'POST',
       path: `${of.path}/bulk`,
       scope: of.scope,
+      title: `Record many ${noun}s`,
       summary,
       bulk_of: of,
     },
@@ -69,7 +70,7 @@ export function bulkOf<Body>(of: Operation, { summary, doc, noun, inSets }: Bulk
       const data: Outcome[] = [];
       for (const [nth, one] of given.entries()) {
         if (one instanceof Problem) data.push(refusal(one));
-        else if (replies.has(nth)) data.push({ status: of.status, [noun]: withMended(replies.get(nth), one.mended) });
+        else if (replies.has(nth)) data.push(outcomeIn(of, noun, replies.get(nth), one.mended));
         else data.push(await outcomeOf(context, of, noun, one));
       }
       return { data };
@@ -120,6 +121,9 @@ function read<Body>({ body: schema, details }: Operation, given: unknown): Read<
 
 const refusal = (problem: Problem): Outcome => ({ status: problem.status, ...problem.envelope() });
 
+const outcomeIn = ({ status }: Operation, noun: string, result: unknown, mended: DetailWarning[]): Outcome =>
+  result instanceof Problem ? refusal(result) : { status, [noun]: withMended(result, mended) };
+
 /** One by itself. Where it lost a race, it runs again and sees what the winner wrote. */
 async function outcomeOf(
   context: AnyContext,
@@ -130,7 +134,7 @@ async function outcomeOf(
   const one = { ...context, body, asked: undefined };
   const run = async () => {
     const result = await of.run({ ...one, ahead: await of.ahead?.(one) }).catch(problemThatCommits);
-    return result instanceof Problem ? refusal(result) : { status: of.status, [noun]: withMended(result, mended) };
+    return outcomeIn(of, noun, result, mended);
   };
   try {
     return await context.tx.part(run).catch((error) => {

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { bulkOf } from '../../core/resource/bulk.ts';
 import { type Member, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
@@ -58,6 +59,34 @@ const sent_details = {
   device: textDetail(64),
 };
 
+const recordClickOperation = operation({
+  name: 'clicks.create',
+  title: 'Record a click',
+  method: 'POST',
+  path: '/v1/clicks',
+  scope: 'clicks:write',
+  summary: 'Records a click.',
+  doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral. No click is refused for what a browser or a proxy says: what cannot be used of `landing_url`, `referrer`, `ip`, `user_agent`, `country` and `device` is shortened or left out, and `warnings` says so.',
+  body: SentClick,
+  details: sent_details,
+  reply: withWarnings(clicks.record, 'ClickRecorded', 'The click.'),
+  status: 201,
+  ahead: ({ tx, body }) => targetsOf(tx, [body]),
+  async run({ tx, body, services, ahead }) {
+    const [click] = await recordSentClicks({ tx, services }, [{ body, request_id: tx.request_id }], ahead);
+    if (click instanceof Problem) throw click;
+    return click as Click;
+  },
+  together: {
+    ahead: (tx, members) =>
+      targetsOf(
+        tx,
+        members.map(({ body }) => body),
+      ),
+    run: recordSentClicks,
+  },
+});
+
 export const clickOperations: Operation[] = [
   ...readOperations({
     resource: clicks,
@@ -74,31 +103,22 @@ export const clickOperations: Operation[] = [
       ...timeFilters({ at: sql`t.created_at`, name: 'created_at', id_prefix: 'clk' }),
     },
   }),
-  operation({
-    name: 'clicks.create',
-    title: 'Record a click',
-    method: 'POST',
-    path: '/v1/clicks',
-    scope: 'clicks:write',
-    summary: 'Records a click.',
-    doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral. No click is refused for what a browser or a proxy says: what cannot be used of `landing_url`, `referrer`, `ip`, `user_agent`, `country` and `device` is shortened or left out, and `warnings` says so.',
-    body: SentClick,
-    details: sent_details,
-    reply: withWarnings(clicks.record, 'ClickRecorded', 'The click.'),
-    status: 201,
-    ahead: ({ tx, body }) => targetsOf(tx, [body]),
-    async run({ tx, body, services, ahead }) {
-      const [click] = await recordSentClicks({ tx, services }, [{ body, request_id: tx.request_id }], ahead);
-      if (click instanceof Problem) throw click;
-      return click as Click;
-    },
-    together: {
-      ahead: (tx, members) =>
-        targetsOf(
+  recordClickOperation,
+  bulkOf<SentClick>(recordClickOperation, {
+    noun: 'click',
+    summary: 'Records up to 1,000 clicks.',
+    doc: 'For sites that collect clicks and send them together. A click is dated when it is recorded.',
+    async inSets({ tx, services }, items) {
+      const sent = items.map(({ body }) => ({ body, request_id: tx.request_id }));
+      const outcomes = await recordSentClicks(
+        { tx, services },
+        sent,
+        await targetsOf(
           tx,
-          members.map(({ body }) => body),
+          sent.map(({ body }) => body),
         ),
-      run: recordSentClicks,
+      );
+      return new Map(items.map(({ nth }, at) => [nth, outcomes[at]]));
     },
   }),
 ];
