@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { mountDescription } from './core/description/description.ts';
 import { mountReference } from './core/description/reference.ts';
+import type { Texts } from './core/description/texts.ts';
 import { mountHealth } from './core/http/health.ts';
 import { mountOperations } from './core/http/request.ts';
 import { createServer, type ServerLimits } from './core/http/server.ts';
@@ -10,13 +11,14 @@ import { logFailure } from './core/postgres/outage.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
 import { readTimeZones } from './core/resource/time_zones.ts';
+import { Thread } from './core/threads/thread.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
+import type { Asked } from './describe_thread.ts';
 import { products as offered } from './products.ts';
 import { whyUnfit } from './service.ts';
 import type { Product, ProductApi, Products } from './webhooks/product.ts';
 import { mountReceiversPage } from './webhooks/receivers/page.ts';
-import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
   store: Store;
@@ -40,9 +42,9 @@ export async function buildApi({
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   app.whenSlow = blockerLog(store.database, log);
   for (const product of products) {
-    const others = products.filter((other) => other !== product).map(referred);
     const api = await product.loadApi();
-    await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, others, store, services));
+    const makeTexts = () => textsOf(product, products, services.base_url);
+    await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, makeTexts, store, services));
   }
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
@@ -60,14 +62,24 @@ const referred = ({ title, events }: Product) => ({ title, path: events.path });
 function mountProduct(
   app: FastifyInstance,
   product: Product & ProductApi,
-  others: ReturnType<typeof referred>[],
+  makeTexts: () => Promise<Texts>,
   store: Store,
   services: Services,
 ): void {
   const { operations, events, mountRoutes } = product;
-  const { base_url } = services;
-  const delivery = terms(events);
-  mountDescription(app, { ...product, path: events.path, events: events.catalogue, delivery, base_url, others });
+  mountDescription(app, events.path, makeTexts);
   mountOperations(app, operations, store, services);
   mountRoutes?.(app, store, services);
+}
+
+/** Made in a thread, which ends with that: what it loads, and the CPU, are not this one's. Products that it does not know are described here. */
+async function textsOf(product: Product, products: Products, base_url: string): Promise<Texts> {
+  if (products !== offered) return (await import('./describe.ts')).describe(product, products, base_url);
+  const options = { name: 'description', most_heap_mib: 512 };
+  const thread = new Thread<Asked, Texts>(new URL('./describe_thread.ts', import.meta.url), options, () => {});
+  try {
+    return await thread.ask({ nth: products.indexOf(product), base_url });
+  } finally {
+    void thread.close(1_000);
+  }
 }

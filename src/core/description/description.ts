@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { once } from '../values/once.ts';
-import { type Described, rootOf } from './described.ts';
+import { rootOf } from './described.ts';
+import type { Texts } from './texts.ts';
 
 /** A text that is the same for everybody. */
 export interface Page {
@@ -15,14 +16,14 @@ export interface Page {
 }
 
 /**
- * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. They are made once, by the first request for one of them:
- * that takes a second of CPU and packages of their own, which a process that nobody asks for them is spared.
+ * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of the product at `path`, without a key.
+ * @param make is called once, by the first request for one of them: a process that nobody asks for them is spared the work
  */
-export function mountDescription(app: FastifyInstance, described: Described): void {
-  const texts = once(async () => (await import('./texts.ts')).textsOf(described));
-  const root = rootOf(described.path);
+export function mountDescription(app: FastifyInstance, path: string, make: () => Promise<Texts>): void {
+  const texts = once(make);
+  const root = rootOf(path);
   const text = 'text/plain; charset=utf-8';
-  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', async () => (await texts()).openapi);
+  serve(app, `${path}/openapi.json`, 'application/json; charset=utf-8', async () => (await texts()).openapi);
   serve(app, `${root}/llms.txt`, text, async () => (await texts()).index);
   serve(app, `${root}/llms-full.txt`, text, async () => (await texts()).whole);
 }

@@ -2,6 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import { api_version } from '../values/api.ts';
 import { sampleId } from '../values/fields.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
+// The schema `Error`, which refusals refer to.
+import '../values/error_body.ts';
 import type { Schema, Schemas } from './json_schema.ts';
 
 export interface Parameter {
