@@ -3,16 +3,29 @@ import sql from 'sql-template-tag';
 import { run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import type { Chore, WorkerExtension } from './extension.ts';
+import { type JobPool, nudgeDue } from './job_pool.ts';
 import type { WorkerContext } from './worker_context.ts';
 
+const nudge_every_ms = 1_000;
 const reap_every_ms = 5_000;
 const forget_every_ms = 30_000;
 
 /** Repeats the chores of the worker and of its extensions from now on. @returns what ends them */
-export const startHousekeeping = (context: WorkerContext, extensions: WorkerExtension[]): (() => Promise<void>)[] =>
-  [...extensions.flatMap(({ chores }) => chores), reaping(context, extensions), forgetting(context)].map((chore) =>
-    repeat(chore, context.log),
-  );
+export const startHousekeeping = (
+  context: WorkerContext,
+  extensions: WorkerExtension[],
+  pools: JobPool[],
+): (() => Promise<void>)[] =>
+  [
+    ...extensions.flatMap(({ chores }) => chores),
+    ...[nudging(context, pools), reaping(context, extensions), forgetting(context)],
+  ].map((chore) => repeat(chore, context.log));
+
+/** A job that is not to run at once runs within a second of its time. */
+const nudging = ({ store }: WorkerContext, pools: JobPool[]): Chore => ({
+  every_ms: nudge_every_ms,
+  run: () => nudgeDue(store.database, pools),
+});
 
 /** "A worker's jobs are free again within 30 s of its death." */
 const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): Chore => ({

@@ -9,8 +9,10 @@ import {
 } from 'graphile-worker';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import sql from 'sql-template-tag';
 import { watchPool } from '../metrics/metrics.ts';
 import { letShrink } from '../pool/shrinking.ts';
+import { type Database, run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import {
   batched_completions,
@@ -36,6 +38,10 @@ export interface JobPool {
   pool_id: string;
   /** Settles when it takes no more jobs, whether it was stopped or could not go on. */
   ended: Promise<void>;
+  /** Those whose jobs it runs. */
+  tasks: string[];
+  /** Looks for jobs. */
+  nudge(): void;
   /** Looks for jobs, where the notification of new ones may be of its own. */
   hear(payload: string): void;
   stop(): Promise<unknown>;
@@ -106,6 +112,26 @@ function closing(pool: pg.Pool): JobConnections['close'] {
   };
 }
 
+/** How often a pool looks by itself, should it not have been told of a job. */
+const poll_ms = 30_000;
+
+/** Has those of the pools fetch that have jobs whose time has come, of which nobody is told: one look for all pools. */
+export async function nudgeDue(database: Database, pools: JobPool[]): Promise<void> {
+  const due = await run<{ nth: number }>(
+    database,
+    sql`select p.nth::integer
+      from json_array_elements(${JSON.stringify(pools.map(({ tasks }) => tasks))}::json) with ordinality as p (tasks, nth)
+      where exists (
+        select from graphile_worker._private_jobs j
+        where j.is_available and j.run_at <= now() and j.task_id = any(array(
+          select t.id from graphile_worker._private_tasks t
+          where t.identifier in (select * from json_array_elements_text(p.tasks))
+        ))
+      )`,
+  );
+  for (const { nth } of due) pools[nth - 1]?.nudge();
+}
+
 export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: TaskContext): Promise<JobPool> {
   const events = new EventEmitter() as WorkerEvents;
   const created = once(events, 'pool:create');
@@ -117,7 +143,7 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
     events,
     noHandleSignals: true,
     parsedCronItems: [],
-    pollInterval: 1_000,
+    pollInterval: poll_ms,
     logger: workerLogger(context.log),
   });
   runner.promise.catch(() => {});
@@ -125,6 +151,8 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
   return {
     pool_id: workerPool.id,
     ended,
+    tasks: Object.keys(plan.tasks),
+    nudge: () => void workerPool.nudge(1),
     hear: (payload) => concerns(payload, plan.tasks) && workerPool.nudge(1),
     stop: async () => runner.stop().catch(() => {}),
   };

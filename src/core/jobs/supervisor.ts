@@ -181,7 +181,7 @@ async function start(started: Started, options: SupervisorOptions, parts: Parts)
     await liveness.addPool(pool.pool_id);
   }
   const schedule = await startSchedule(context.store, schedules, context.log);
-  started.stops.push(() => schedule.stop(), ...startHousekeeping(context, extensions));
+  started.stops.push(() => schedule.stop(), ...startHousekeeping(context, extensions, started.pools));
 }
 
 /** Waits for all of this to end, but no longer than so. */
