@@ -150,7 +150,10 @@ function pathOperation(
   const body = requestBody?.content[json];
   const record = recordOf(resolve(reply, schemas), schemas);
   const noun = nounOf(operation, root, document);
-  const taken = body && !isNothing(body.schema) ? { ...body, schema: saidAlready(body.schema, record) } : undefined;
+  const taken =
+    body && !isNothing(body.schema)
+      ? { ...body, schema: saidAlready(body.schema, madeBy(operation, record, schemas)) }
+      : undefined;
   const request_body = taken && bodyOf(operation, taken, samples);
   const changes = changesBy(operation, resolve(reply, schemas), {
     noun,
@@ -303,9 +306,14 @@ const byStatus = (one: ProblemCode, other: ProblemCode): number => problems[one]
 const recordOf = (reply: Schema, schemas: Schemas): Schema =>
   reply.properties?.data?.items ? resolve(reply.properties.data.items, schemas) : reply;
 
+/** The record that each body makes: of many, an outcome has one. */
+const madeBy = ({ bulk_of, tag }: Operation, record: Schema, schemas: Schemas): Schema =>
+  bulk_of ? resolve(record.properties?.[singular(tag)] ?? {}, schemas) : record;
+
 /** A field that goes in is what comes out under the same name, unless it says otherwise. */
 const saidAlready = (body: Schema, { properties: known = {} }: Schema): Schema => ({
   ...body,
+  ...(body.items ? { items: saidAlready(body.items, { properties: known }) } : {}),
   ...(body.properties
     ? {
         properties: mapEntries(body.properties, (field, name) => {
