@@ -32,8 +32,7 @@ import { sendOperations } from './payouts/sending/send.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations } from './programs/program.ts';
-import { saleOperations } from './record_sale.ts';
-import { saleBulkOperations } from './record_sales.ts';
+import { saleOperations } from './record_sales.ts';
 import { reportOperations } from './reports/report.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { refundReadOperations } from './sales/refund.ts';
@@ -81,7 +80,6 @@ export const api: ProductApi = {
     ...personalDataOperations,
     ...ruleOperations,
     ...saleOperations,
-    ...saleBulkOperations,
     ...refundReadOperations,
     ...commissionOperations,
     ...commissionChangeOperations,

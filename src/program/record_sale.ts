@@ -2,11 +2,10 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { type Tx, together } from '../core/postgres/transaction.ts';
 import type { ListOptions } from '../core/resource/list_query.ts';
-import { type Operation, operation, readOperations } from '../core/resource/operation.ts';
+import { type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
-import { saleChangeOperations } from './change_sale.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { earnedBy, termsFor } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
@@ -123,8 +122,6 @@ export const recordSaleOperation: Operation = operation({
     return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
   },
 });
-
-export const saleOperations: Operation[] = [...readOperations(saleList), recordSaleOperation, ...saleChangeOperations];
 
 /** Who is credited with a sale, what they earn by it, and what it is recorded with. */
 async function judge(

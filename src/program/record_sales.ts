@@ -1,9 +1,10 @@
 import sql from 'sql-template-tag';
 import { type Tx, together } from '../core/postgres/transaction.ts';
 import { type BulkItem, bulkOf } from '../core/resource/bulk.ts';
-import type { Operation } from '../core/resource/operation.ts';
+import { type Member, type Operation, readOperations } from '../core/resource/operation.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { Problem } from '../core/values/problem.ts';
+import { saleChangeOperations } from './change_sale.ts';
 import { commissionOf, commissions } from './commissions/commission.ts';
 import { earnedBy, type Terms, termsOfMany } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
@@ -11,14 +12,15 @@ import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { outcomeOf, recordSaleOperation, type SaleOutcome } from './record_sale.ts';
+import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
 import { type Credit, firstSalesOf } from './sales/credit.ts';
 import { saysNothingNew } from './sales/named_customer.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
 import { ownPurchaseBy } from './sales/own_purchase.ts';
 import { sales } from './sales/sale.ts';
 
-type Item = BulkItem<NewSale>;
+/** `request_id`: its own, where it shares a transaction with other requests. */
+type Item = BulkItem<NewSale> & { request_id?: string | null };
 
 /** A sale of a customer who is known. */
 interface Named extends Item {
@@ -27,21 +29,39 @@ interface Named extends Item {
   partner_id: string;
 }
 
-interface Judged {
-  nth: number;
+interface Judged extends Pick<Item, 'nth' | 'request_id'> {
   draft: SaleDraft;
   program: Program;
   partner: Partner;
   earned: CommissionOutcome;
 }
 
-export const saleBulkOperations: Operation[] = [
+/** Sales that come together share a transaction, as far as they are recorded in sets. */
+const recordSaleInCompany: Operation = {
+  ...recordSaleOperation,
+  together: {
+    ahead: (tx, members) => readNames(tx, itemsOf(members)),
+    async run({ tx }, members, names) {
+      const outcomes = await recordSales(tx, itemsOf(members), names as Names);
+      return members.map((_, nth) => outcomes.get(nth));
+    },
+    leaves_one: true,
+  },
+};
+
+const itemsOf = (members: Member<unknown>[]): Item[] =>
+  members.map(({ body, request_id }, nth) => ({ nth, body: body as NewSale, request_id }));
+
+export const saleOperations: Operation[] = [
+  ...readOperations(saleList),
+  recordSaleInCompany,
   bulkOf<NewSale>(recordSaleOperation, {
     noun: 'sale',
     summary: 'Records up to 1,000 sales and computes their commissions.',
     doc: 'For imports and for usage that is charged in batches.',
-    inSets: ({ tx }, items) => recordSales(tx, items),
+    inSets: async ({ tx }, items) => recordSales(tx, items, await readNames(tx, items)),
   }),
+  ...saleChangeOperations,
 ];
 
 /**
@@ -50,9 +70,9 @@ export const saleBulkOperations: Operation[] = [
  * record_sale.ts, and so are further sales of their customers, whose order counts.
  * @returns the outcomes, by their place
  */
-async function recordSales(tx: Tx, items: Item[]): Promise<Map<number, SaleOutcome>> {
+async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<number, SaleOutcome>> {
   const left = new Left();
-  const judged = await judge(tx, await nameAll(tx, items, left), left);
+  const judged = await judge(tx, await nameAll(tx, items, names, left), left);
   const paid = judged.flatMap(({ draft, program, earned }) =>
     earned.outcome === 'commission' ? [commissionOf(tx, program, draft, earned)] : [],
   );
@@ -65,12 +85,13 @@ async function recordSales(tx: Tx, items: Item[]): Promise<Map<number, SaleOutco
   ]);
   const by_sale = new Map([...earned.values()].map((commission) => [commission.sale_id, commission]));
   return new Map(
-    judged.map(({ nth, draft, partner, earned }) => {
+    judged.map(({ nth, request_id, draft, partner, earned }) => {
+      const cause = request_id ? { request_id } : {};
       const sale = recorded.get(draft.id);
       if (!sale) throw new Error('A sale that was inserted did not come back.');
-      tx.emit(event('sale.created', sale, { partner_id: partner.id }));
+      tx.emit({ ...event('sale.created', sale, { partner_id: partner.id }), ...cause });
       const commission = by_sale.get(sale.id);
-      if (commission) tx.emit(event('commission.created', commission));
+      if (commission) tx.emit({ ...event('commission.created', commission), ...cause });
       return [
         nth,
         outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined),
@@ -103,11 +124,13 @@ const isPlain = ({ click_id, coupon_external_id, customer_id, external_customer_
   coupon_external_id === undefined &&
   (customer_id === undefined) !== (external_customer_id === undefined);
 
-/** The customers, locked in the order of their ids, and the programs; without the charges that are recorded, or come twice. */
-async function nameAll(tx: Tx, items: Item[], left: Left): Promise<Named[]> {
+type Names = Awaited<ReturnType<typeof readNames>>;
+
+/** The programs, the charges that are recorded, and whom the processor's ids name. */
+function readNames(tx: Tx, items: Item[]) {
   const program_ids = items.map(({ body }) => body.program_id);
   const external = items.filter(({ body }) => body.external_customer_id !== undefined);
-  const [known_programs, charges, by_external_id] = await together([
+  return together([
     programs.byIds(tx, [...new Set(program_ids)]),
     tx.all<{ program_id: string; external_charge_id: string }>(sql`
       select t.program_id, t.external_charge_id
@@ -120,10 +143,22 @@ async function nameAll(tx: Tx, items: Item[], left: Left): Promise<Named[]> {
       ) as g (program_id, external_id)
       join program.customer t on ${tenant(tx)} and t.program_id = g.program_id and t.external_customer_id = g.external_id and ${customers.alive}`),
   ]);
+}
+
+/**
+ * The customers and the programs, without the charges that are recorded, or come twice. A customer whom somebody else has locked is left: one
+ * sale waits for that, and not all.
+ */
+async function nameAll(
+  tx: Tx,
+  items: Item[],
+  [known_programs, charges, by_external_id]: Names,
+  left: Left,
+): Promise<Named[]> {
   const ids = [...items.flatMap(({ body }) => body.customer_id ?? []), ...by_external_id.map(({ id }) => id)];
   const locked = await tx.all<Customer>(sql`
     select ${customers.columns} from ${customers.from}
-    where ${tenant(tx)} and t.id = any(${[...new Set(ids)]}) and ${customers.alive} order by t.id ${lockOf(true)}`);
+    where ${tenant(tx)} and t.id = any(${[...new Set(ids)]}) and ${customers.alive} order by t.id ${lockOf(true)} skip locked`);
   const by_program = new Map(known_programs.map((program) => [program.id, program as unknown as Program]));
   const by_id = new Map(locked.map((customer) => [customer.id, customer]));
   const by_external = new Map(
@@ -153,7 +188,7 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
       where ${tenant(tx)} and t.id = any(${[...new Set(named.map(({ partner_id }) => partner_id))]}) and ${partners.alive}
-      order by t.id ${lockOf('share')}`),
+      order by t.id ${lockOf('share')} skip locked`),
     termsOfMany(tx, named),
   ]);
   const by_id = new Map(locked.map((partner) => [partner.id, partner]));
@@ -176,7 +211,7 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
           )
         : undefined;
     seen.add(customer.id);
-    if (outcome) judged.push({ nth: one.nth, program: one.program, ...outcome });
+    if (outcome) judged.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
     else left.add(body);
   }
   return judged;

@@ -149,11 +149,12 @@ interface Answering {
 type Join = (organization_id: string, member: Member<unknown>) => Promise<unknown>;
 
 function companyOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Join {
-  const { ahead, run } = operation.together as NonNullable<Operation['together']>;
+  const { ahead, run, leaves_one } = operation.together as NonNullable<Operation['together']>;
   return inCompany<Member<unknown>, unknown, unknown>(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
     ahead,
     run: (tx, members, read) => run({ tx, services }, members, read),
+    leaves_one,
   });
 }
 
@@ -169,7 +170,7 @@ async function answer(
   if (join && !idempotent) {
     refuseInvalid(request);
     const result = await join(caller.organization_id, { body: request.body, request_id: request.id });
-    return { ...replyOf(request, operation, result), replayed: false };
+    if (result !== undefined) return { ...replyOf(request, operation, result), replayed: false };
   }
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },

@@ -13,28 +13,33 @@ export interface Company<Member, Ahead, Result> {
   within: <Done>(work: (asked: Asked) => Promise<Done>) => Promise<Done>;
   /** What they are judged by: read with the begin of the transaction. */
   ahead?: (tx: Tx, members: Member[]) => Promise<Ahead>;
-  /** Gives what each comes to, in their order. It may be run again, for some of them. */
-  run: (tx: Tx, members: Member[], ahead: Ahead) => Promise<(Result | Problem)[]>;
+  /** Gives what each comes to, in their order; undefined for one that is to be done elsewhere. It may be run again, for some of them. */
+  run: (tx: Tx, members: Member[], ahead: Ahead) => Promise<(Result | Problem | undefined)[]>;
+  /** Whether one that is alone is done elsewhere. */
+  leaves_one?: boolean | undefined;
 }
 
-type Outcome<Result> = { result: Result } | { error: unknown };
+type Outcome<Result> = { result: Result | undefined } | { error: unknown };
 
 /**
  * Lets requests of an organization share a transaction, its round trips and its commit: those that come in one turn of the event loop, and those
  * that come while the one before is at work. Each hears of its own outcome after the commit. Where a transaction fails for one of them, each is done
  * by itself.
+ * @returns undefined for one that is to be done elsewhere
  */
 export function inCompany<Member, Ahead, Result>(
   store: Store,
   company: Company<Member, Ahead, Result>,
-): (organization_id: string, member: Member) => Promise<Result> {
-  const together = (organization_id: string, members: Member[]): Promise<(Result | Problem)[]> =>
-    company.within((asked) => {
+): (organization_id: string, member: Member) => Promise<Result | undefined> {
+  const together = async (organization_id: string, members: Member[]): Promise<(Result | Problem | undefined)[]> => {
+    if (company.leaves_one && members.length === 1) return [undefined];
+    return company.within((asked) => {
       const ahead = company.ahead && ((tx: Tx) => (company.ahead as NonNullable<typeof company.ahead>)(tx, members));
       return transaction(store, { organization_id, request_id: null, asked, ahead }, async (tx) =>
         company.run(tx, members, (await tx.ahead) as Ahead),
       );
     });
+  };
   const outcomes = async (organization_id: string, members: Member[]): Promise<Outcome<Result>[]> => {
     try {
       return (await together(organization_id, members)).map(outcomeOf);
@@ -67,7 +72,7 @@ export function inCompany<Member, Ahead, Result>(
   };
 }
 
-const outcomeOf = <Result>(result: Result | Problem): Outcome<Result> =>
+const outcomeOf = <Result>(result: Result | Problem | undefined): Outcome<Result> =>
   result instanceof Problem ? { error: result } : { result };
 
 const failed = (error: unknown): [{ error: unknown }] => [{ error }];

@@ -112,7 +112,7 @@ interface Options<
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked; ahead: Ahead }) => Promise<z.input<R>>;
   /**
    * The same for requests that share a transaction, because they come together and have no idempotency key: see company.ts. Gives what each comes
-   * to, in their order. Each is told of its own details (`warnings`) as ever.
+   * to, in their order; undefined for one that is left to `run`, as is each that comes alone where it `leaves_one`. Each is told of its own details (`warnings`) as ever.
    */
   together?: {
     ahead: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
@@ -120,7 +120,8 @@ interface Options<
       context: Pick<Context<unknown, unknown, unknown>, 'tx' | 'services'>,
       members: Member<z.infer<B>>[],
       ahead: Ahead,
-    ) => Promise<(z.input<R> | Problem)[]>;
+    ) => Promise<(z.input<R> | Problem | undefined)[]>;
+    leaves_one?: boolean;
   };
   /** All its rows, in a transaction that only reads, for a GET whose query has `formatFields`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;

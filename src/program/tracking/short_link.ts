@@ -14,7 +14,7 @@ import { allows, statusesThat } from '../../core/resource/states.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { partner_states } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
-import { type NewClick, recordClicks } from './click.ts';
+import { type Click, type NewClick, recordClicks } from './click.ts';
 import { click_param, trackedUrl, withVisitorQuery } from './link.ts';
 import { hashAddress } from './visitor_address.ts';
 
@@ -58,7 +58,7 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
       if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
         const visit = visitBy(request, services, link, { visitor_token, url });
-        const click = await withinDeadline(request, 'clicks', () => record(link.organization_id, visit));
+        const click = (await withinDeadline(request, 'clicks', () => record(link.organization_id, visit))) as Click;
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
         if (link.param !== click_param) url = trackedUrl(url, click_param, click.id);
       }
