@@ -53,9 +53,11 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
  * @returns the clicks
  */
 export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]> {
-  // Of a table in weeks each plan takes milliseconds.
+  // Of a table in weeks a plan takes milliseconds: this one is the same for each job.
   tx.send(sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`);
-  const clicks = await waitingClicks(tx, sql`true`, null, sql`limit ${most}`);
+  const waiting = waitingClicks(tx, sql`true`, null, sql`limit ${most}`);
+  tx.send(sql`select set_config('plan_cache_mode', 'auto', true)`);
+  const clicks = await waiting;
   if (clicks.length === 0) return [];
   const program_ids = [...new Set(clicks.map(({ program_id }) => program_id))];
   const [found, credits] = await Promise.all([programs.byIds(tx, program_ids), creditsOf(tx, clicks)]);

@@ -34,18 +34,21 @@ export interface Live extends Referral {
   partner_deleted_at: string | null;
 }
 
-/** Reads and locks the live referrals of visitors. */
+/** Reads and locks the live referrals of visitors, each by the index that says that there is one. */
 export async function creditsOf(tx: Tx, visitors: Visitor[]): Promise<Credits> {
-  const keys = [...new Map(visitors.map((visitor) => [keyOf(visitor), visitor])).values()];
+  const by_key = new Map(visitors.map((visitor) => [keyOf(visitor), visitor]));
+  const sorted = [...by_key.keys()].sort().map((key) => by_key.get(key) as Visitor);
   const live = await tx.all<Live & Visitor>(sql`
-    select ${referrals.columns}, t.visitor_token,
-      (select p.deleted_at from program.partner p where p.organization_id = t.organization_id and p.id = t.partner_id) as partner_deleted_at
-    from unnest(${keys.map(({ program_id }) => program_id)}::text[], ${keys.map(({ visitor_token }) => visitor_token)}::text[])
+    select r.*
+    from unnest(${sorted.map(({ program_id }) => program_id)}::text[], ${sorted.map(({ visitor_token }) => visitor_token)}::text[])
       as v (program_id, visitor_token)
-    join program.referral t on t.program_id = v.program_id and t.visitor_token = v.visitor_token
-    where ${tenant(tx)} and t.deleted_at is null
-    order by t.program_id, t.visitor_token
-    for no key update of t`);
+    cross join lateral (
+      select ${referrals.columns}, t.visitor_token,
+        (select p.deleted_at from program.partner p where p.organization_id = t.organization_id and p.id = t.partner_id) as partner_deleted_at
+      from program.referral t
+      where ${tenant(tx)} and t.program_id = v.program_id and t.visitor_token = v.visitor_token and t.deleted_at is null
+      for no key update of t
+    ) r`);
   return new Credits(tx, live);
 }
 
