@@ -30,8 +30,8 @@ export const clicks: Bench = {
     };
     progress('clicks: starting the bare route, the API and the worker');
     const bare = await startNode(stack, 'bare.ts', [], environment, { path: '/readyz' });
-    const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
-    const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+    const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
+    const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 4, name: 'rail bench' });
     stack.defer(() => database.end());
     let nth = 0;
