@@ -1,5 +1,5 @@
 -- The one door to the job queue for the API's role: all jobs of a transaction in one call. `jobs` is an array of
--- {identifier, payload, job_key?, run_at?, max_attempts?}. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks,
+-- {identifier, payload, job_key?, run_at?, max_attempts?, patience_ms?}, the last if a job of the key that waits may go on waiting for so long. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks,
 -- queues and keys, in one insert; what that cannot do is left to add_jobs: jobs of tasks that no worker has had yet, and those whose key a job
 -- holds that runs or has failed for good. `notifies`: workers are told with the commit; else the caller tells them after it.
 -- Always by the indexes: a session that planned this while few jobs waited would read all that wait for each job that has a key.
@@ -18,10 +18,10 @@ declare
   added text[];
 begin
   with given as materialized (
-    select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.run_at, j.max_attempts
+    select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.run_at, j.max_attempts, j.patience_ms
     from rows from (
-      json_to_recordset(jobs) as (identifier text, payload json, job_key text, run_at timestamptz, max_attempts smallint)
-    ) with ordinality as j (identifier, payload, job_key, run_at, max_attempts, nth)
+      json_to_recordset(jobs) as (identifier text, payload json, job_key text, run_at timestamptz, max_attempts smallint, patience_ms integer)
+    ) with ordinality as j (identifier, payload, job_key, run_at, max_attempts, patience_ms, nth)
     left join graphile_worker._private_tasks t on t.identifier = j.identifier
   ),
   inserted as (
@@ -35,7 +35,11 @@ begin
       job_queue_id = excluded.job_queue_id,
       task_id = excluded.task_id,
       payload = excluded.payload,
-      run_at = excluded.run_at,
+      run_at = (
+        select case when g.patience_ms is null then excluded.run_at else least(waiting.run_at, excluded.run_at + g.patience_ms * interval '1 millisecond') end
+        from given g
+        where g.job_key = waiting.key
+      ),
       max_attempts = excluded.max_attempts,
       priority = excluded.priority,
       flags = excluded.flags,

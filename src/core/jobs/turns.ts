@@ -36,21 +36,22 @@ export function turnsOfEach(most: number): <T>(kind: string, work: () => Promise
 
 const work_key = (identifier: string, organization_id: string): string => `${identifier}:${organization_id}`;
 
+/** After which one is looked for again. */
+const again_ms = 200;
+
 /**
  * Enqueues the organization's job of a task that does whatever waits (`inTurn`). While one has not begun, it is this one; one that has begun may not
  * see what this transaction writes, and another follows it.
  */
 export function enqueueTurn(tx: Tx, identifier: string, options: Pick<Job, 'run_at'> = {}): void {
   const { organization_id } = tx;
-  tx.enqueue(identifier, { organization_id }, { job_key: work_key(identifier, organization_id), ...options });
+  const job_key = work_key(identifier, organization_id);
+  tx.enqueue(identifier, { organization_id }, { job_key, patience_ms: again_ms, ...options });
 }
-
-/** In which the one that waited was begun and died, if it did. */
-const again_ms = 1_000;
 
 /**
  * Does such work while no other job of the task does it for this organization. Of those that come meanwhile one waits for its turn and finds
- * what all others were enqueued for; lest it die before that, the last of the others comes again.
+ * what all others were enqueued for. The next comes again soon, lest that one die, and stands for whatever is enqueued until then.
  */
 export async function inTurn(tx: Tx, identifier: string, work: () => Promise<number>): Promise<number> {
   const key = work_key(identifier, tx.organization_id);

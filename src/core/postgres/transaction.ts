@@ -48,6 +48,8 @@ export interface Job {
   job_key?: string;
   run_at?: string;
   max_attempts?: number;
+  /** How long a job of the key that waits may go on waiting. Left out: it is due when this one is. */
+  patience_ms?: number;
 }
 
 export interface TransactionOptions {

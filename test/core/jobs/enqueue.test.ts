@@ -120,3 +120,19 @@ t.test('a job that a worker takes meanwhile is followed by another one of its ke
   t.equal(rows[0].jobs, 1);
   await worker.end();
 });
+
+t.test('leaves a job of its key that waits to be due when it was, no longer than it says', async (t) => {
+  const at = async (fields: object): Promise<number> => {
+    const job = { identifier: 'core/purge_expired', job_key: 'patient', ...fields };
+    await client.query('select core.enqueue($1)', [JSON.stringify([job])]);
+    const { rows } = await client.query(`select run_at from graphile_worker._private_jobs where key = 'patient'`);
+    return rows[0].run_at.getTime();
+  };
+  const soon = Date.now() + 30_000;
+  t.equal(await at({ run_at: new Date(soon) }), soon);
+  t.equal(await at({ patience_ms: 60_000 }), soon, 'it may wait for longer');
+  t.ok((await at({ patience_ms: 1_000 })) < soon, 'it may not');
+  const first = await at({ run_at: new Date(soon), patience_ms: 1_000 });
+  t.ok(first < soon, 'it is not put off');
+  t.equal(await at({ run_at: new Date(soon) }), soon, 'without patience it is due when this one is');
+});
