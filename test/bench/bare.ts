@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import pg from 'pg';
 
 /**
- * What `POST /v1/sales` is measured beside: a Fastify route with one prepared insert on a pool of the same size, and nothing else.
+ * What requests are measured beside: Fastify routes with one prepared insert, or select, on a pool of the same size, and nothing else.
  * Reads DATABASE_URL, PORT, HOST and DATABASE_POOL_SIZE.
  */
 const { DATABASE_URL, PORT, HOST, DATABASE_POOL_SIZE } = process.env;
@@ -26,6 +26,11 @@ app.post('/bare', async (request, reply) => {
     values: [external_charge_id, amount_minor, currency],
   });
   return reply.code(201).send(rows[0]);
+});
+app.get('/bare/:id', async (request) => {
+  const { id } = request.params as { id: string };
+  const text = 'select id, charge, amount_minor, currency, created_at from public.bare_sale where id = $1';
+  return (await pool.query({ name: 'select', text, values: [id] })).rows[0];
 });
 await app.listen({ port: Number(PORT), host: HOST as string });
 

@@ -17,7 +17,7 @@ const customers = 10_000;
 /** A sale in, a commission and signed webhooks out; beside the least that a Fastify route with an insert costs. */
 export const slice: Bench = {
   name: 'slice',
-  doc: 'POST /v1/sales beside a bare Fastify route with one insert, and the time from a commit to its webhooks.',
+  doc: 'POST /v1/sales and a GET of one object beside bare Fastify routes with one statement, and the time from a commit to its webhooks.',
   async setup(stack, progress) {
     const url = await startPostgres(stack, { track_commit_timestamp: 'on' });
     const environment = {
@@ -42,6 +42,11 @@ export const slice: Bench = {
     const place = { database, worker, postgres: await postmasterOf(url) };
 
     const bareSale = () => ({ ...heard(), path: '/bare' });
+    const bareRead = (): Asked => ({ method: 'GET', path: '/bare/1' });
+    const read = (): Asked => {
+      const { headers, body = '' } = unheard();
+      return { method: 'GET', path: `/v1/customers/${JSON.parse(body).customer_id}`, ...(headers ? { headers } : {}) };
+    };
     return {
       postgres_url: url,
       figures,
@@ -63,6 +68,17 @@ export const slice: Bench = {
           doc: 'POST /v1/sales, same load, in a program without an endpoint',
           baseline: 'bare',
           run: (seconds) => saturate(place, api, unheard, seconds),
+        },
+        {
+          name: 'bare_read',
+          doc: 'a Fastify route with one select, same load',
+          run: (seconds) => saturate({ ...place, worker: undefined }, bare, bareRead, seconds),
+        },
+        {
+          name: 'read',
+          doc: 'GET /v1/customers/{id}, same load',
+          baseline: 'bare_read',
+          run: (seconds) => saturate({ ...place, worker: undefined }, api, read, seconds),
         },
         {
           name: 'bare_steady',
