@@ -1,7 +1,7 @@
 -- The one door to the job queue for the API's role: all jobs of a transaction in one call. `jobs` is an array of
--- {identifier, payload, job_key?, run_at?, max_attempts?, patience_ms?}, the last if a job of the key that waits may go on waiting for so long. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks,
--- queues and keys, in one insert; what that cannot do is left to add_jobs: jobs of tasks that no worker has had yet, and those whose key a job
--- holds that runs or has failed for good. `notifies`: workers are told with the commit; else the caller tells them after it.
+-- {identifier, payload, job_key?, queue_name?, run_at?, max_attempts?, patience_ms?}, the last if a job of the key that waits may go on waiting for
+-- so long. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks, queues and keys, in one insert; what that cannot do
+-- is left to add_jobs: jobs of a queue, of tasks that no worker has had yet, and those whose key a job holds that runs or has failed for good. `notifies`: workers are told with the commit; else the caller tells them after it.
 -- Always by the indexes: a session that planned this while few jobs waited would read all that wait for each job that has a key.
 create or replace function core.enqueue(jobs json, notifies boolean default true) returns void
 language plpgsql volatile security definer
@@ -18,11 +18,13 @@ declare
   added text[];
 begin
   with given as materialized (
-    select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.run_at, j.max_attempts, j.patience_ms
+    select j.nth, j.identifier, t.id as task_id, j.payload, j.job_key, j.queue_name, j.run_at, j.max_attempts, j.patience_ms
     from rows from (
-      json_to_recordset(jobs) as (identifier text, payload json, job_key text, run_at timestamptz, max_attempts smallint, patience_ms integer)
-    ) with ordinality as j (identifier, payload, job_key, run_at, max_attempts, patience_ms, nth)
-    left join graphile_worker._private_tasks t on t.identifier = j.identifier
+      json_to_recordset(jobs) as (
+        identifier text, payload json, job_key text, queue_name text, run_at timestamptz, max_attempts smallint, patience_ms integer
+      )
+    ) with ordinality as j (identifier, payload, job_key, queue_name, run_at, max_attempts, patience_ms, nth)
+    left join graphile_worker._private_tasks t on t.identifier = j.identifier and j.queue_name is null
   ),
   inserted as (
     insert into graphile_worker._private_jobs as waiting (task_id, payload, key, run_at, max_attempts)
@@ -52,7 +54,7 @@ begin
   )
   select
     count(*), json_agg(distinct g.identifier),
-    array_agg((g.identifier, g.payload, null, g.run_at, g.max_attempts, g.job_key, null, null)::graphile_worker.job_spec order by g.nth)
+    array_agg((g.identifier, g.payload, g.queue_name, g.run_at, g.max_attempts, g.job_key, null, null)::graphile_worker.job_spec order by g.nth)
       filter (where g.task_id is null or (g.job_key is not null and g.job_key not in (select i.key from inserted i where i.key is not null)))
   from given g
   into count, tasks, remaining;

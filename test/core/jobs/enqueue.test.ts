@@ -35,9 +35,10 @@ t.test('reads no waiting job to enqueue another one, whatever there was when the
 const task = 'core/purge_expired';
 const waiting = () =>
   rail.query(sql`
-    select j.key, j.payload, j.run_at, j.attempts, j.max_attempts, j.revision, j.locked_by, j.flags
+    select j.key, j.payload, j.run_at, j.attempts, j.max_attempts, j.revision, j.locked_by, j.flags, q.queue_name
     from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-    where t.identifier in (${task}, 'core/unheard_of') order by t.identifier, j.id`);
+    left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+    where t.identifier in (${task}, 'core/unheard_of') order by t.identifier, j.key, j.payload::text`);
 
 t.test('enqueues jobs as add_jobs does', async (t) => {
   const jobs = [
@@ -45,6 +46,7 @@ t.test('enqueues jobs as add_jobs does', async (t) => {
     { identifier: task, payload: { nth: 2 }, job_key: 'one' },
     { identifier: task, payload: { nth: 3 }, run_at: '2099-01-01T00:00:00.000Z', max_attempts: 3 },
     { identifier: task, job_key: 'two' },
+    { identifier: task, payload: { nth: 4 }, queue_name: 'one at a time' },
   ];
   const add = (door: string) => client.query(`select ${door}`, [JSON.stringify(jobs)]);
   const all = `graphile_worker.add_jobs(array(select json_populate_record(null::graphile_worker.job_spec, j) from json_array_elements($1) as j))`;
@@ -57,7 +59,8 @@ t.test('enqueues jobs as add_jobs does', async (t) => {
   await client.query(`delete from graphile_worker._private_tasks where identifier = 'core/unheard_of'`);
   await add('core.enqueue($1)');
   const first = await emptied();
-  t.equal(first.length, 4);
+  t.equal(first.length, 5);
+  t.equal(first.filter(({ queue_name }) => queue_name === 'one at a time').length, 1);
   await add(all);
   t.same(first, await emptied());
 
@@ -69,14 +72,11 @@ t.test('enqueues jobs as add_jobs does', async (t) => {
     );
     await add(door);
     const found = await emptied();
-    t.equal(found.length, 7, door);
+    t.equal(found.length, 9, door);
     t.same(
       found.map(({ key, revision, locked_by, attempts }) => [key, revision, locked_by, attempts]).toSorted(),
       [
-        [null, 0, null, 0],
-        [null, 0, null, 0],
-        [null, 0, null, 0],
-        [null, 0, null, 0],
+        ...Array.from({ length: 6 }, () => [null, 0, null, 0]),
         [null, 0, 'a pool', 25],
         ['one', 0, null, 0],
         ['two', 1, null, 0],
