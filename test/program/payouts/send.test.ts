@@ -162,6 +162,7 @@ t.test('keeps the statement of a payment that came back, whatever becomes of its
     t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'processing', paid_at: null });
     t.same(await shop.merchant.get(path), stated, 'while it is sent again');
     t.same(await listed(), row);
+    await eventually(() => paypal.has(key(2)), 'the second attempt');
     paypal.settle(key(2), 'FAILED');
     await ended(shop, payout, 'failed');
     paypal.next_status = 'SUCCESS';

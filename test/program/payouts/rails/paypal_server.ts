@@ -40,6 +40,11 @@ export class PayPalServer extends ProviderServer {
     this.#tokens.clear();
   }
 
+  /** Whether a batch of the key has come. */
+  has(key: string): boolean {
+    return this.#batches.values().some((batch) => batch.key === key);
+  }
+
   /** A late change of an item's state. */
   settle(key: string, status: string, error?: { name: string; message: string }): void {
     const batch = this.#batchOf(key);
