@@ -16,7 +16,7 @@ import {
 } from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
 import { commissionBase } from './commissions/commission_rate.ts';
-import { earnedBy, exactly, termsFor } from './commissions/earn.ts';
+import { earnedBy, exactly, termsOfOne } from './commissions/earn.ts';
 import { baseLeft, remainingCommission } from './commissions/remaining_commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
@@ -25,7 +25,7 @@ import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
-import { cameBy, type Visited, visitedBy } from './sales/came_by.ts';
+import { cameBy, nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { firstSaleAt } from './sales/credit.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
@@ -137,8 +137,8 @@ async function correct(
 }
 
 async function visitOf(tx: Tx, customer: Customer | undefined, partner_id: string): Promise<Visited> {
-  const { link_id, referral_id } = await cameBy(tx, visitedBy(customer), partner_id);
-  return { link_id, referral_id };
+  const [came_by = nothing_visited] = await cameBy(tx, [{ came_by: visitedBy(customer), partner_id }]);
+  return { link_id: came_by.link_id, referral_id: came_by.referral_id };
 }
 
 /** By the rate of the partner's commission, or else by the rules. A partner's own purchase earns nothing. */
@@ -202,7 +202,7 @@ async function earn(tx: Tx, program: Program, sale: AttributedSale, customer: Cu
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
   if (!partner) return;
   const first_sale_at = customer === undefined ? null : await firstSaleAt(tx, customer.id, sale.id);
-  const terms = await termsFor(tx, sale, customer?.id, sale, sale.id);
+  const terms = await termsOfOne(tx, { ...sale, customer_id: customer?.id, came_by: sale }, sale.id);
   const earned = await earnedBy(tx, program, sale, { partner, first_sale_at }, terms);
   if (earned.outcome === 'none') return;
   const left = { ...sale, base_minor: commissionBase(sale, program.commission_on_net_revenue) };

@@ -7,7 +7,7 @@ import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
-import { earnedBy, termsFor } from './commissions/earn.ts';
+import { earnedBy, termsOfOne } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
@@ -133,7 +133,7 @@ async function judge(
   const named = await namedCustomer(tx, program, body, found);
   const likely = likelyPartner(body, named);
   const termsOf = (partner_id: string, customer: Customer | undefined) =>
-    termsFor(tx, { program_id: program.id, partner_id }, customer?.id, visitedBy(customer));
+    termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by: visitedBy(customer) });
   const [credit, likely_terms] = await together([
     creditSale(tx, program, body, named),
     likely === undefined ? undefined : termsOf(likely, named.customer),

@@ -6,13 +6,14 @@ import { lockOf, tenant } from '../core/resource/resource.ts';
 import { Problem } from '../core/values/problem.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissionOf, commissions } from './commissions/commission.ts';
-import { earnedBy, type Terms, termsOfMany } from './commissions/earn.ts';
+import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
+import { visitedBy } from './sales/came_by.ts';
 import { type Credit, firstSalesOf } from './sales/credit.ts';
 import { saysNothingNew } from './sales/named_customer.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
@@ -183,20 +184,26 @@ async function nameAll(
 
 async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
   if (named.length === 0) return [];
-  const [first_sales, locked, termsOf] = await together([
+  const [first_sales, locked, terms_of_all] = await together([
     firstSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
       where ${tenant(tx)} and t.id = any(${[...new Set(named.map(({ partner_id }) => partner_id))]}) and ${partners.alive}
       order by t.id ${lockOf('share')} skip locked`),
-    termsOfMany(tx, named),
+    termsOf(
+      tx,
+      named.map(({ program, customer, partner_id }) => ({
+        ...{ program_id: program.id, partner_id, customer_id: customer.id },
+        came_by: visitedBy(customer),
+      })),
+    ),
   ]);
   const by_id = new Map(locked.map((partner) => [partner.id, partner]));
   const seen = new Set<string>();
   const judged: Judged[] = [];
-  for (const one of named) {
+  for (const [nth, one] of named.entries()) {
     const { customer, body } = one;
-    const terms = termsOf(one);
+    const terms = terms_of_all[nth] as Terms;
     const first_sale_at = first_sales.get(customer.id);
     const partner = by_id.get(one.partner_id);
     const isAlone = !seen.has(customer.id) || terms.rules.every(({ max_payments }) => max_payments === null);

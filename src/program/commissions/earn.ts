@@ -2,12 +2,11 @@ import sql, { type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
-import type { Customer } from '../customers/customer.ts';
 import type { Partner } from '../partners/partner.ts';
-import { tagsOf, tagsOfMany } from '../partners/tag.ts';
+import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
-import { type CameBy, cameBy, cameByOfMany, type Visited } from '../sales/came_by.ts';
+import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
 import type { AmountParts } from '../sales/net_amount.ts';
 import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
@@ -42,60 +41,71 @@ export type JudgedSale = Pick<
   | 'product_id'
 >;
 
-/** A sale of a customer, by whom a partner is credited. */
+/** Of a sale, what decides the terms: by whom it is credited, and what its customer came by, whoever the partner of that is. */
 export interface Sold {
-  program: Program;
-  customer: Customer;
+  program_id: string;
   partner_id: string;
+  customer_id: string | undefined;
+  came_by: Visited;
 }
 
 /**
- * Reads them all at once.
- * @param came_by what the customer came by, whoever the partner of it is
- * @param sale_id whose own commissions are not counted; null for one that has none yet
+ * The terms of sales, in their order, all read at once.
+ * @param sale_id whose own commissions are not counted; null for sales that have none yet
  */
-export async function termsFor(
-  tx: Tx,
-  { program_id, partner_id }: { program_id: string; partner_id: string },
-  customer_id: string | undefined,
-  came_by: Visited,
-  sale_id: string | null = null,
-): Promise<Terms> {
-  const [active_rules, tag_ids, of_partner] = await together([
-    rulesFor(tx, { program_id, partner_id }, customer_id, sale_id),
-    tagsOf(tx, partner_id),
-    cameBy(tx, came_by, partner_id),
-  ]);
-  return { rules: active_rules, tag_ids, came_by: of_partner };
-}
-
-/** The same of many sales, each of a customer. @returns the terms of one of them */
-export async function termsOfMany(tx: Tx, many: Sold[]): Promise<(one: Sold) => Terms> {
-  const unique = <Key extends string>(values: Key[]) => [...new Set(values)];
-  const customer_ids = unique(many.map(({ customer }) => customer.id));
-  const [active_rules, counted, tagged, cameBy] = await together([
+export async function termsOf(tx: Tx, many: Sold[], sale_id: string | null = null): Promise<Terms[]> {
+  const program_ids = unique(many.map(({ program_id }) => program_id));
+  const partner_ids = unique(many.map(({ partner_id }) => partner_id));
+  const customer_ids = unique(many.flatMap(({ customer_id }) => customer_id ?? []));
+  const isApplied = sql`${rules.alive} and t.status = 'active' and (t.partner_ids = '{}' or t.partner_ids && ${partner_ids}::text[])`;
+  const [active_rules, counted, tagged, came_by] = await together([
     tx.all<Rule & { program_id: string }>(sql`
       select ${rules.columns} from ${rules.from}
-      where ${tenant(tx)} and t.program_id = any(${unique(many.map(({ program }) => program.id))}) and ${rules.alive} and t.status = 'active'`),
-    tx.all<{ customer_id: string; rule_id: string; payments: number }>(sql`
-      select u.id as customer_id, t.id as rule_id, ${paymentsBy(sql`u.id`, null)} as payments
-      from program.customer u
-      join program.rule t on t.organization_id = u.organization_id and t.program_id = u.program_id
-      where u.organization_id = ${tx.organization_id} and u.id = any(${customer_ids})
-        and t.max_payments is not null and ${rules.alive} and t.status = 'active'`),
-    tagsOfMany(tx, unique(many.map(({ partner_id }) => partner_id))),
-    cameByOfMany(tx, many),
+      where ${tenant(tx)} and t.program_id = any(${program_ids}) and ${isApplied}`),
+    customer_ids.length === 0 ? [] : paymentsOf(tx, customer_ids, isApplied, sale_id),
+    tagsOf(tx, partner_ids),
+    cameBy(tx, many),
   ]);
   const by_program = Map.groupBy(active_rules, ({ program_id }) => program_id);
   const payments = new Map(counted.map((one) => [`${one.customer_id} ${one.rule_id}`, one.payments]));
-  return (one) => ({
-    rules: (by_program.get(one.program.id) ?? [])
-      .filter(({ partner_ids }) => partner_ids.length === 0 || partner_ids.includes(one.partner_id))
-      .map((rule) => ({ ...rule, payments: payments.get(`${one.customer.id} ${rule.id}`) ?? 0 })),
-    tag_ids: tagged.get(one.partner_id) ?? [],
-    came_by: cameBy(one),
-  });
+  return many.map(({ program_id, partner_id, customer_id }, nth) => ({
+    rules: (by_program.get(program_id) ?? [])
+      .filter(({ partner_ids }) => partner_ids.length === 0 || partner_ids.includes(partner_id))
+      .map((rule) => ({ ...rule, payments: payments.get(`${customer_id} ${rule.id}`) ?? 0 })),
+    tag_ids: tagged.get(partner_id) ?? [],
+    came_by: came_by[nth] as CameBy,
+  }));
 }
+
+export const termsOfOne = async (tx: Tx, sold: Sold, sale_id?: string): Promise<Terms> =>
+  (await termsOf(tx, [sold], sale_id))[0] as Terms;
+
+const unique = (values: string[]): string[] => [...new Set(values)];
+
+/**
+ * How many sales of each customer each of these rules `t` pays for that pays for so many at most: one whose commission was clawed back whole is none.
+ * Counts no further than that number, by an index.
+ */
+const paymentsOf = (
+  tx: Tx,
+  customer_ids: string[],
+  isApplied: Sql,
+  sale_id: string | null,
+): Promise<{ customer_id: string; rule_id: string; payments: number }[]> =>
+  tx.all(sql`
+    select u.id as customer_id, t.id as rule_id, (
+      select count(*) from (
+        select from program.commission c
+        where c.organization_id = t.organization_id and c.customer_id = u.id and c.rule_id = t.id
+          and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
+        group by c.sale_id
+        having sum(c.amount_minor) > 0
+        limit t.max_payments
+      ) as paid
+    ) as payments
+    from program.customer u
+    join ${rules.from} on t.organization_id = u.organization_id and t.program_id = u.program_id
+    where u.organization_id = ${tx.organization_id} and u.id = any(${customer_ids}) and t.max_payments is not null and ${isApplied}`);
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
@@ -112,34 +122,6 @@ export async function earnedBy(
   const month = isTiered ? await monthOf(tx, sale) : {};
   return exactly(() => commissionFor(terms.rules, { ...context, ...month }));
 }
-
-/**
- * How many sales of a customer the rule `t` pays for, which pays for so many at most: one whose commission was clawed back whole is none. Counts no
- * further than that number, by an index.
- * @param sale_id which is not counted
- */
-const paymentsBy = (customer: Sql, sale_id: string | null): Sql => sql`(
-  select count(*) from (
-    select from program.commission c
-    where c.organization_id = t.organization_id and c.customer_id = ${customer} and c.rule_id = t.id
-      and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
-    group by c.sale_id
-    having sum(c.amount_minor) > 0
-    limit t.max_payments
-  ) as paid)`;
-
-/** The active rules, but for those that name other partners: each partner with a deal has one. */
-const rulesFor = (
-  tx: Tx,
-  { program_id, partner_id }: { program_id: string; partner_id: string },
-  customer_id: string | undefined,
-  sale_id: string | null,
-): Promise<Terms['rules']> =>
-  tx.all(sql`
-    select ${rules.columns}, case when t.max_payments is null then 0 else ${paymentsBy(sql`${customer_id ?? null}::text`, sale_id)} end as payments
-    from ${rules.from}
-    where ${tenant(tx)} and t.program_id = ${program_id} and ${rules.alive} and t.status = 'active'
-      and (t.partner_ids = '{}' or ${partner_id} = any(t.partner_ids))`);
 
 /** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
 function contextOf(

@@ -160,17 +160,10 @@ export async function replaceTags(
   return removed.length + added.length > 0;
 }
 
-/** The ids of a partner's tags. */
-export async function tagsOfMany(tx: Tx, partner_ids: string[]): Promise<Map<string, string[]>> {
+/** The ids of the tags of partners: of those who have any. */
+export async function tagsOf(tx: Tx, partner_ids: string[]): Promise<Map<string, string[]>> {
   const rows = await tx.all<{ partner_id: string; tag_ids: string[] }>(sql`
     select t.partner_id, array_agg(t.tag_id order by t.tag_id) as tag_ids
     from program.partner_tag t where ${tenant(tx)} and t.partner_id = any(${partner_ids}) group by t.partner_id`);
   return new Map(rows.map(({ partner_id, tag_ids }) => [partner_id, tag_ids]));
-}
-
-export async function tagsOf(tx: Tx, partner_id: string): Promise<string[]> {
-  const rows = await tx.all<{ tag_id: string }>(
-    sql`select t.tag_id from program.partner_tag t where ${tenant(tx)} and t.partner_id = ${partner_id} order by t.tag_id`,
-  );
-  return rows.map(({ tag_id }) => tag_id);
 }
