@@ -129,32 +129,26 @@ async function ownPurchase(
   return own;
 }
 
-/** When a customer first paid, other than by a sale; null where that is the first. By an index: however many sales there are, one is read. */
-export async function firstSaleAt(
+/** When customers first paid, other than by a sale: of those who have. By an index: however many sales there are, one of each is read. */
+export async function firstSalesOf(
   tx: Tx,
-  customer_id: string,
+  customer_ids: string[],
   other_than: string | null = null,
-): Promise<string | null> {
-  const sale = await tx.maybe<{ occurred_at: string }>(sql`
-    select t.occurred_at
-    from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and t.id is distinct from ${other_than}
-    order by t.occurred_at limit 1`);
-  return sale?.occurred_at ?? null;
-}
-
-/** When customers first paid: of those who have. */
-export async function firstSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, string>> {
+): Promise<Map<string, string>> {
   const first = await tx.all<{ customer_id: string; occurred_at: string }>(sql`
     select g.customer_id, s.occurred_at
     from unnest(${customer_ids}::text[]) as g (customer_id)
     cross join lateral (
       select t.occurred_at from program.sale t
-      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
+      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null and t.id is distinct from ${other_than}
       order by t.occurred_at limit 1
     ) s`);
   return new Map(first.map(({ customer_id, occurred_at }) => [customer_id, occurred_at]));
 }
+
+/** The same of one customer; null where that sale is the first. */
+export const firstSaleAt = async (tx: Tx, customer_id: string, other_than?: string): Promise<string | null> =>
+  (await firstSalesOf(tx, [customer_id], other_than)).get(customer_id) ?? null;
 
 /** A coupon binds the customer to its partner; by any other attribution customers stay with theirs. */
 async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tracked_by }: Attribution) {
