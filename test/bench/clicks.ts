@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import type { Bench, Sample, Side } from './harness.ts';
-import { type Asked, closedLoop, latencies } from './load.ts';
+import type { Asked } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
-import { cpuOf, postmasterOf, type Running, startNode, startPostgres } from './processes.ts';
+import { postmasterOf, type Running, startNode, startPostgres } from './processes.ts';
+import { connections, saturate } from './saturate.ts';
 import { untilNone } from './slice.ts';
 
-const connections = 16;
 const pool_size = 20;
 const partners = 200;
 const links = 50;
@@ -47,7 +47,7 @@ export const clicks: Bench = {
     progress(`clicks: making ${partners} partners and ${links} links`);
     const { click, redirect } = await makeClicks(await makeMerchant(database, api));
     const place = { database, worker, postgres: await postmasterOf(url) };
-    const load = (server: Running, next: () => Asked) => (seconds: number) => saturate(place, server, next, seconds);
+    const load = (server: Running, next: () => Asked) => (seconds: number) => saturated(place, server, next, seconds);
     return {
       postgres_url: url,
       figures,
@@ -106,28 +106,23 @@ interface Place {
 
 const waiting = sql`exists (select from program.click where attributed_at is null)`;
 
-async function saturate(
-  { database, worker, postgres }: Place,
+async function saturated(
+  { database, ...place }: Place,
   server: Running,
   next: () => Asked,
   seconds: number,
 ): Promise<Sample> {
-  const pids = { server_cpu: server.pid, postgres_cpu: postgres, worker_cpu: worker.pid };
   await database.query('vacuum (analyze) program.click, program.referral, program.partner, program.link');
-  const before = await cpuOf(pids);
-  const load = await closedLoop(server.url, { connections, seconds, next });
-  const { server_cpu } = await cpuOf({ server_cpu: pids.server_cpu });
-  await sleep(attributed_within_ms);
-  const [late] = await run<{ clicks: number }>(
-    database,
-    sql`select count(*) as clicks from program.click where attributed_at is null`,
-  );
-  await untilNone(database, 'The clicks of a load were not attributed', waiting);
-  const after = { ...(await cpuOf(pids)), ...(server_cpu === undefined ? {} : { server_cpu }) };
-  const requests = load.latencies_ms.length;
-  const cpu = Object.entries(after).map(([name, us]) => [name, (us - (before[name] as number)) / requests]);
-  const in_time = requests - (late?.clicks ?? 0);
-  return { ...latencies(load), requests: in_time / load.seconds, ...Object.fromEntries(cpu) };
+  const settle = async () => {
+    await sleep(attributed_within_ms);
+    const [late] = await run<{ clicks: number }>(
+      database,
+      sql`select count(*) as clicks from program.click where attributed_at is null`,
+    );
+    await untilNone(database, 'The clicks of a load were not attributed', waiting);
+    return late?.clicks ?? 0;
+  };
+  return saturate({ ...place, server, next, settle }, seconds);
 }
 
 /** A program with partners and links. @returns what gives the next click and the next visit of a short link */

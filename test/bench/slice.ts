@@ -4,11 +4,11 @@ import sql, { type Sql } from 'sql-template-tag';
 import { request } from 'undici';
 import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type Bench, percentile, type Sample, type Side } from './harness.ts';
-import { type Asked, closedLoop, latencies, openLoop } from './load.ts';
+import { type Asked, latencies, openLoop } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
-import { cpuOf, postmasterOf, type Running, startNode, startPostgres } from './processes.ts';
+import { postmasterOf, type Running, startNode, startPostgres } from './processes.ts';
+import { connections, saturate } from './saturate.ts';
 
-const connections = 16;
 const pool_size = 20;
 const rate = 50;
 const partners = 200;
@@ -39,7 +39,14 @@ export const slice: Bench = {
     const heard = await makeProgram(database, merchant, `${receiver.url}/hook`);
     const unheard = await makeProgram(database, merchant, undefined);
     await untilDelivered(database);
-    const place = { database, worker, postgres: await postmasterOf(url) };
+    const postgres = await postmasterOf(url);
+    const settle = async () => {
+      await untilDelivered(database);
+      return 0;
+    };
+    /** @param heard_by what delivers the webhooks of the load */
+    const load = (server: Running, next: () => Asked, heard_by?: Running) => (seconds: number) =>
+      saturate({ server, worker: heard_by, postgres, next, settle }, seconds);
 
     const bareSale = () => ({ ...heard(), path: '/bare' });
     const bareRead = (): Asked => ({ method: 'GET', path: '/bare/1' });
@@ -55,30 +62,30 @@ export const slice: Bench = {
         {
           name: 'bare',
           doc: `a Fastify route with one insert … returning, ${connections} connections, each sends when it is answered`,
-          run: (seconds) => saturate({ ...place, worker: undefined }, bare, bareSale, seconds),
+          run: load(bare, bareSale),
         },
         {
           name: 'sales',
           doc: 'POST /v1/sales, same load: a commission, two events, and one endpoint that receives both',
           baseline: 'bare',
-          run: (seconds) => saturate(place, api, heard, seconds),
+          run: load(api, heard, worker),
         },
         {
           name: 'sales_unheard',
           doc: 'POST /v1/sales, same load, in a program without an endpoint',
           baseline: 'bare',
-          run: (seconds) => saturate(place, api, unheard, seconds),
+          run: load(api, unheard, worker),
         },
         {
           name: 'bare_read',
           doc: 'a Fastify route with one select, same load',
-          run: (seconds) => saturate({ ...place, worker: undefined }, bare, bareRead, seconds),
+          run: load(bare, bareRead),
         },
         {
           name: 'read',
           doc: 'GET /v1/customers/{id}, same load',
           baseline: 'bare_read',
-          run: (seconds) => saturate({ ...place, worker: undefined }, api, read, seconds),
+          run: load(api, read),
         },
         {
           name: 'bare_steady',
@@ -89,7 +96,7 @@ export const slice: Bench = {
           name: 'sales_steady',
           doc: `POST /v1/sales at ${rate} requests a second, with the endpoint`,
           baseline: 'bare_steady',
-          run: (seconds) => steadyWithReceipts(place, api, receiver, heard, seconds),
+          run: (seconds) => steadyWithReceipts(database, api, receiver, heard, seconds),
         },
       ] satisfies Side[],
     };
@@ -125,25 +132,6 @@ const notes = [
   'Postgres keeps commit timestamps here, for both sides; the service logs each request, the bare route does not.',
 ];
 
-interface Place {
-  database: Database;
-  /** Undefined where it has no part in what is measured. */
-  worker: Running | undefined;
-  postgres: number | undefined;
-}
-
-async function saturate(place: Place, server: Running, next: () => Asked, seconds: number): Promise<Sample> {
-  const pids = { server_cpu: server.pid, postgres_cpu: place.postgres, worker_cpu: place.worker?.pid };
-  const before = await cpuOf(pids);
-  const load = await closedLoop(server.url, { connections, seconds, next });
-  const { server_cpu } = await cpuOf({ server_cpu: pids.server_cpu });
-  await untilDelivered(place.database);
-  const after = { ...(await cpuOf(pids)), ...(server_cpu === undefined ? {} : { server_cpu }) };
-  const requests = load.latencies_ms.length;
-  const cpu = Object.entries(after).map(([name, us]) => [name, (us - (before[name] as number)) / requests]);
-  return { ...latencies(load), requests: requests / load.seconds, ...Object.fromEntries(cpu) };
-}
-
 const steady = async (server: Running, next: () => Asked, seconds: number): Promise<Sample> =>
   latencies(await openLoop(server.url, { connections, seconds, rate, next }));
 
@@ -154,7 +142,7 @@ const receiptOfAnswer = ({ p50 = 0, p99 = 0, ...others }: Sample): Sample => ({
 });
 
 async function steadyWithReceipts(
-  { database }: Place,
+  database: Database,
   api: Running,
   receiver: Running,
   next: () => Asked,
