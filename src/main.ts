@@ -1,4 +1,8 @@
-/** The command line. Each command's code is loaded only when the command runs. */
+#!/usr/bin/env node
+/**
+ * The command line. Each command's code is loaded only when the command runs. `rail.js` starts it; it can be run itself, because npx keeps a link to the
+ * file that was `rail` when it first ran in a checkout, and this file was.
+ */
 import { keepMemorySmall } from './commands/small_memory.ts';
 
 if (process.argv[2] === 'worker') keepMemorySmall();

@@ -56,6 +56,8 @@ t.test('a Node that is too old says so in one line', async (t) => {
   await t.rejects(unable, { code: 1, stdout: '', stderr: /^rail: Rail needs Node 24 or later,.* 'npm ci'.*\n$/ });
   const able = await run(process.execPath, [launcher, '--version']);
   t.match(able, { stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
+  const linked = await run(join(import.meta.dirname, '../../src/main.ts'), ['--version']);
+  t.same(linked, able, 'the file that npx may have linked before is still run');
   for (const name of ['README.md', 'docker-compose.yml', 'package.json'])
     t.notMatch(
       await readFile(join(import.meta.dirname, '../..', name), 'utf8'),
