@@ -146,11 +146,12 @@ interface Answering {
   join?: Join | undefined;
 }
 
-type Join = (organization_id: string, member: Member<unknown>) => Promise<unknown>;
+type Join = (organization_id: string, member: Member) => Promise<unknown>;
 
 function companyOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Join {
   const { ahead, run, leaves_one } = operation.together as NonNullable<Operation['together']>;
-  return inCompany<Member<unknown>, unknown, unknown>(store, {
+  return inCompany<Member, unknown, unknown>(store, {
+    only_reads: onlyReads(operation),
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
     ahead,
     run: (tx, members, read) => run({ tx, services }, members, read),
@@ -169,12 +170,13 @@ async function answer(
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   if (join && !idempotent) {
     refuseInvalid(request);
-    const result = await join(caller.organization_id, { body: request.body, request_id: request.id });
+    const { body, params, query, id: request_id } = request;
+    const result = await join(caller.organization_id, { body, params, query, scopes: caller.scopes, request_id });
     if (result !== undefined) return { ...replyOf(request, operation, result), replayed: false };
   }
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
-    ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
+    ...{ one_state: operation.may_lag, only_reads: onlyReads(operation), asked },
     ahead: request.validationError ? undefined : readAhead(request, operation),
   };
   const { rejection, told } = await askOutside(request, operation, { store, services, asked });
@@ -195,6 +197,8 @@ async function answer(
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
+
+const onlyReads = ({ method, writes }: Operation): boolean => method === 'GET' && !writes;
 
 const replyOf = ({ body, mended }: FastifyRequest, operation: Operation, result: unknown): Reply => ({
   status: statusOf(operation, body),

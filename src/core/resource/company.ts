@@ -11,6 +11,8 @@ const most = 100;
 export interface Company<Member, Ahead, Result> {
   /** Waits for a transaction as long as an answer may take. */
   within: <Done>(work: (asked: Asked) => Promise<Done>) => Promise<Done>;
+  /** They write nothing. */
+  only_reads?: boolean;
   /** What they are judged by: read with the begin of the transaction. */
   ahead?: (tx: Tx, members: Member[]) => Promise<Ahead>;
   /** Gives what each comes to, in their order; undefined for one that is to be done elsewhere. It may be run again, for some of them. */
@@ -29,13 +31,13 @@ type Outcome<Result> = { result: Result | undefined } | { error: unknown };
  */
 export function inCompany<Member, Ahead, Result>(
   store: Store,
-  company: Company<Member, Ahead, Result>,
+  { only_reads, ...company }: Company<Member, Ahead, Result>,
 ): (organization_id: string, member: Member) => Promise<Result | undefined> {
   const together = async (organization_id: string, members: Member[]): Promise<(Result | Problem | undefined)[]> => {
     if (company.leaves_one && members.length === 1) return [undefined];
     return company.within((asked) => {
       const ahead = company.ahead && ((tx: Tx) => (company.ahead as NonNullable<typeof company.ahead>)(tx, members));
-      return transaction(store, { organization_id, request_id: null, asked, ahead }, async (tx) =>
+      return transaction(store, { organization_id, request_id: null, only_reads, asked, ahead }, async (tx) =>
         company.run(tx, members, (await tx.ahead) as Ahead),
       );
     });

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { StreamFormat } from '../formats/format.ts';
 import type { FileStream, RowStream } from '../formats/row_stream.ts';
-import type { Tx } from '../postgres/transaction.ts';
+import { type Tx, together } from '../postgres/transaction.ts';
 import type { Details } from '../values/detail.ts';
-import type { Problem, ProblemCode } from '../values/problem.ts';
-import { enrich } from './enrich.ts';
+import { notFound, Problem, type ProblemCode } from '../values/problem.ts';
+import { type Expansion, enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
-import { readScope } from './resource.ts';
+import { type AnyResource, type Row, readScope } from './resource.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */
@@ -28,8 +28,11 @@ export interface Context<Params, Query, Body> {
 }
 
 /** One of the requests that share a transaction. */
-export interface Member<Body> {
+export interface Member<Body = unknown, Params = unknown, Query = unknown> {
   body: Body;
+  params: Params;
+  query: Query;
+  scopes: string[];
   request_id: string | null;
 }
 
@@ -115,10 +118,10 @@ interface Options<
    * to, in their order; undefined for one that is left to `run`, as is each that comes alone where it `leaves_one`. Each is told of its own details (`warnings`) as ever.
    */
   together?: {
-    ahead: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
+    ahead?: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
     run: (
       context: Pick<Context<unknown, unknown, unknown>, 'tx' | 'services'>,
-      members: Member<z.infer<B>>[],
+      members: Member<z.infer<B>, z.infer<P>, z.infer<Q>>[],
       ahead: Ahead,
     ) => Promise<(z.input<R> | Problem | undefined)[]>;
     leaves_one?: boolean;
@@ -217,5 +220,31 @@ function getOperation({ resource }: ListOptions): Operation {
       await enrich(tx, resource, [row], query, caller.scopes);
       return row;
     },
+    together: { run: ({ tx }, members) => getTogether(tx, resource, members) },
   });
+}
+
+/** What each would have been given by itself, with one statement for the rows of all. */
+async function getTogether(
+  tx: Tx,
+  resource: AnyResource,
+  members: Member<unknown, { id: string }, Expansion>[],
+): Promise<(Row | Problem)[]> {
+  const rows = await resource.byIds(tx, [...new Set(members.map(({ params }) => params.id))]);
+  const by_id = new Map(rows.map((row) => [row.id, row]));
+  return together(
+    members
+      .map(async ({ params, query, scopes }) => {
+        const row = by_id.get(params.id);
+        if (!row) return notFound(resource.object, params.id);
+        const [own] = await enrich(tx, resource, [{ ...row }], query, scopes);
+        return own as Row;
+      })
+      .map((read) => read.catch(asProblem)),
+  );
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  throw error;
 }

@@ -47,6 +47,37 @@ t.test('a relation to nothing is null', async (t) => {
   t.match(await shop.merchant.get(`/v1/sales/${sale.id}?expand=partner,customer`), { partner: null, customer: null });
 });
 
+t.test('GETs that come together are each answered as by itself', async (t) => {
+  const shop = await openShop(rail);
+  const stranger = await openShop(rail);
+  const partners = await Promise.all(Array.from({ length: 8 }, () => shop.partner()));
+  const customers = await Promise.all(partners.map(({ id }) => shop.customer({ partner_id: id })));
+  const foreign = await stranger.customer({ partner_id: (await stranger.partner()).id });
+  const narrow = await rail.key(shop.merchant.organization_id, { scopes: ['customers:read'] });
+  const reads = customers.flatMap(({ id }) => [
+    shop.merchant.request('GET', `/v1/customers/${id}`),
+    shop.merchant.request('GET', `/v1/customers/${id}?expand=partner`),
+    narrow.request('GET', `/v1/customers/${id}`),
+    narrow.request('GET', `/v1/customers/${id}?expand=partner`),
+    shop.merchant.request('GET', `/v1/customers/${foreign.id}`),
+    shop.merchant.request('GET', `/v1/customers/${id}?expand=nothing`),
+  ]);
+  const answers = (await Promise.all(reads)).map(({ status, body }) => ({ status, body }));
+  const expected = customers.flatMap((customer, nth) => [
+    { status: 200, body: customer },
+    { status: 200, body: { ...customer, partner: { id: partners[nth]?.id, object: 'partner' } } },
+    { status: 200, body: customer },
+    { status: 403, body: { error: { code: 'insufficient_scope', param: 'partners:read' } } },
+    { status: 404, body: { error: { code: 'resource_not_found', param: 'id' } } },
+    { status: 400, body: { error: { param: 'expand' } } },
+  ]);
+  t.match(answers, expected);
+  t.ok(
+    answers.every(({ body }, nth) => nth % 6 === 1 || body.partner === undefined),
+    'what one expands is not shown to another',
+  );
+});
+
 t.test('the description has the deleted marker among the shapes of every expanded relation', async (t) => {
   const { components, paths } = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
   let relations = 0;
