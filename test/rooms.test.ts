@@ -1,65 +1,221 @@
-import { glob, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
 
-const root = join(import.meta.dirname, '..');
-const most_files = 14;
-const most_lines = 30;
+/**
+ * Who may import whom, types included: a room imports itself, and rooms of the lines above its own. A room is a folder of `src`, with those
+ * of its folders that have no place of their own here; or a single file. No file of `src` imports tasks or tests, and no task a test.
+ */
+const layers = [
+  'embedded_postgres core/formats core/pool core/threads core/values/texts',
+  'core/values',
+  'core/postgres core/net',
+  'core/encryption core/metrics',
+  'core/resource',
+  'core/access core/exports',
+  'core/description core/http core/jobs',
+  'core config.ts',
+  'encryption_key.ts demo',
+  // What knows nobody's data: formats of files and mails, clients of providers, rules of time.
+  'program/payouts/bank program/payouts/rails program/reports/sums recruitment/replies recruitment/outreach/windows',
+  'program/payouts/statement recruitment/discovery/providers recruitment/outreach/composing',
+  'mail/incoming/message data/graphql/schema',
+  'mail/incoming/automatic mail/incoming/bounces data/graphql',
+  'mail/incoming/writing',
+  'mail/incoming',
+  'mail data',
+  'service.ts',
+  'webhooks/queue webhooks/receivers',
+  'webhooks/events',
+  'webhooks/endpoints',
+  'webhooks/deliveries',
+  'webhooks',
+  'program/events',
+  'program/programs',
+  'program/partners',
+  'program/tracking',
+  'program/customers',
+  'program/sales',
+  'program/commissions program/risk',
+  'program/payouts program/payouts/credentials',
+  'program/payouts/files program/payouts/batches program/payouts/by_hand',
+  'program/payouts/sending',
+  'program/reports',
+  'program/reports/summary',
+  'program/activation.ts',
+  'program',
+  'recruitment/events',
+  'recruitment/plan recruitment/sequences',
+  'recruitment/pages recruitment/inboxes recruitment/runs',
+  'recruitment/addresses recruitment/evidence recruitment/brands',
+  'recruitment/samples recruitment/reports',
+  'recruitment/prospects',
+  'recruitment/lists recruitment/contact',
+  'recruitment/deals recruitment/imports',
+  'recruitment/discovery recruitment/outreach',
+  'recruitment',
+  'products.ts',
+  'operations.ts describe.ts',
+  'describe_thread.ts',
+  'worker.ts api.ts',
+  'commands',
+  'command_line',
+  'main.ts',
+].map((line) => line.split(' '));
 
-/** The folders of src, each with its files. */
-async function rooms(): Promise<{ room: string; files: string[] }[]> {
-  const entries = await readdir(join(root, 'src'), { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const by_room = Map.groupBy(files, ({ parentPath }) => parentPath.slice(root.length + 1));
-  return [...by_room].map(([room, inside]) => ({ room, files: inside.map(({ name }) => name) }));
+/** Products do not know each other, but for this. */
+const products = ['data', 'program', 'recruitment'];
+const doors = ['program/activation.ts'];
+
+const most_lines_of_readme = 30;
+/** Of folders below `src/<product>`. */
+const most_folders = 3;
+
+/** A file of fewer lines that one other imports belongs into that other, unless it is a concept of its own. */
+const fewest_lines = 20;
+/** Those that are left, most of them concepts of their own. The list may only shrink. */
+const small_files = [
+  'commands/api.ts',
+  'commands/data/dictionary.ts',
+  'commands/data/graphql_schema.ts',
+  'core/index.ts',
+  'core/net/origin.ts',
+  'data/end_sessions.ts',
+  'data/scram.ts',
+  'describe_thread.ts',
+  'operations.ts',
+  'program/payouts/batches/month.ts',
+  'program/programs/demo.ts',
+  'recruitment/change_plan.ts',
+  'recruitment/events/chat_text.ts',
+  'recruitment/imports/whole_number.ts',
+  'recruitment/outreach/reading/judging/named_ids.ts',
+  'recruitment/outreach/sending/lanes/worker_extension.ts',
+  'recruitment/replies/wish.ts',
+  'recruitment/slots.ts',
+  'worker.ts',
+];
+
+const root = join(import.meta.dirname, '..');
+const entries = await readdir(join(root, 'src'), { recursive: true, withFileTypes: true });
+const paths = entries
+  .filter((entry) => entry.isFile())
+  .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1));
+const texts = new Map<string, string>();
+for (const path of paths.filter((path) => path.endsWith('.ts')))
+  texts.set(path.slice('src/'.length), await readFile(join(root, path), 'utf8'));
+
+/** The files of ours that a file imports, by their paths below `src`. */
+const importsOf = (file: string): string[] =>
+  [...(texts.get(file) as string).matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(([, path]) =>
+    normalize(join(dirname(file), path as string)),
+  );
+const imports = [...texts.keys()].flatMap((file) => importsOf(file).map((imported) => ({ file, imported })));
+
+const layerOf = new Map(layers.flatMap((rooms, nth) => rooms.map((room) => [room, nth])));
+
+/** The longest entry of the list that a path stands in. */
+function roomOf(path: string): string {
+  const parts = path.split('/');
+  const starts = parts.map((_, nth) => parts.slice(0, parts.length - nth).join('/'));
+  return starts.find((start) => layerOf.has(start)) ?? 'no room';
 }
 
-t.test('gives every room a short README and at most 14 files', async (t) => {
-  for (const { room, files } of await rooms()) {
-    t.ok(files.filter((name) => name.endsWith('.ts')).length <= most_files, `${room} has ${files.length} files`);
+t.test('has every file in a room of the list of layers, and no room without a file', async (t) => {
+  const rooms = Map.groupBy(texts.keys(), roomOf);
+  t.same(rooms.get('no room') ?? [], []);
+  t.same(
+    [...layerOf.keys()].filter((room) => !rooms.has(room)),
+    [],
+  );
+});
+
+t.test('imports only from the layers above, types included', async (t) => {
+  const layer = (path: string) => layerOf.get(roomOf(path)) ?? layers.length;
+  const isAllowed = (file: string, imported: string) =>
+    roomOf(file) === roomOf(imported) || layer(imported) < layer(file);
+  t.same(
+    imports
+      .filter(({ file, imported }) => !isAllowed(file, imported))
+      .map(({ file, imported }) => `src/${file} may not import ${imported}`),
+    [],
+  );
+  const tasks = globSync('tasks/**/*.ts', { cwd: root });
+  t.same(
+    tasks.filter((file) => /'(\.\.\/)+test\//.test(readFileSync(join(root, file), 'utf8'))),
+    [],
+  );
+});
+
+t.test('keeps products apart', async (t) => {
+  const productOf = (path: string) => products.find((product) => path.startsWith(`${product}/`));
+  const isForeign = (file: string, imported: string) =>
+    productOf(file) !== undefined && productOf(imported) !== undefined && productOf(file) !== productOf(imported);
+  t.same(
+    imports
+      .filter(({ file, imported }) => isForeign(file, imported) && !doors.includes(imported))
+      .map(({ file, imported }) => `src/${file} may not import ${imported}`),
+    [],
+  );
+});
+
+t.test('has folders with a short README each, at most three deep in a product', async (t) => {
+  const faults: string[] = [];
+  for (const room of new Set(paths.map((path) => dirname(path)))) {
+    if (room.split('/').length - 2 > most_folders) faults.push(`${room} is too deep`);
     if (room === 'src') continue;
-    t.ok(files.includes('README.md'), `${room} says what it is`);
-    const lines = (await readFile(join(root, room, 'README.md'), 'utf8')).trimEnd().split('\n');
-    t.ok(lines.length <= most_lines, `${room}/README.md has ${lines.length} lines`);
+    const readme = await readFile(join(root, room, 'README.md'), 'utf8').catch(() => undefined);
+    const lines = readme?.trimEnd().split('\n').length;
+    if (lines === undefined) faults.push(`${room} has no README.md`);
+    else if (lines > most_lines_of_readme) faults.push(`${room}/README.md has ${lines} lines`);
   }
+  t.same(faults, []);
+});
+
+t.test('has no file of a few lines that one other imports', async (t) => {
+  const importers = Map.groupBy(imports, ({ imported }) => imported);
+  const small = [...texts].filter(
+    ([file, text]) => text.trimEnd().split('\n').length < fewest_lines && importers.get(file)?.length === 1,
+  );
+  t.same(
+    small.map(([file]) => file).sort(),
+    small_files.toSorted(),
+    'merge a new one into its importer; take one that is gone off the list',
+  );
 });
 
 t.test('names only files that exist in the READMEs and the guide for contributors', async (t) => {
-  const documents = [
-    'README.md',
-    '.github/CONTRIBUTING.md',
-    ...(await rooms()).filter(({ files }) => files.includes('README.md')).map(({ room }) => `${room}/README.md`),
-  ];
+  const documents = ['README.md', '.github/CONTRIBUTING.md', ...paths.filter((path) => path.endsWith('/README.md'))];
+  const named: { document: string; path: string }[] = [];
   for (const document of documents) {
     const text = await readFile(join(root, document), 'utf8');
-    for (const [path] of text.matchAll(/\b(?:src|sql|tasks|test)\/[a-z0-9_/]+\.(?:ts|sql)\b/g)) {
-      await t.resolves(readFile(join(root, path)), `${document} names ${path}`);
-    }
-    const room = document.replace('README.md', '');
-    for (const [, name] of text.matchAll(/`([a-z0-9_]+\.ts)`/g)) {
-      if (room === document || room === '') continue;
-      await t.resolves(readFile(join(root, room, name as string)), `${document} names ${name}`);
-    }
+    for (const [path] of text.matchAll(/\b(?:src|sql|tasks|test)\/[a-z0-9_/]+\.(?:ts|sql)\b/g))
+      named.push({ document, path });
+    if (!document.startsWith('src/')) continue;
+    for (const [, name] of text.matchAll(/`([a-z0-9_]+\.ts)`/g))
+      named.push({ document, path: join(dirname(document), name as string) });
   }
+  t.same(
+    named.filter(({ path }) => !existsSync(join(root, path))),
+    [],
+  );
 });
 
 t.test('names commands as they can be typed, wherever users read them', async (t) => {
-  const sources = (await rooms()).flatMap(({ room, files }) =>
-    files.filter((name) => name.endsWith('.ts')).map((name) => `${room}/${name}`),
-  );
   // Names of connections to Postgres are no commands; comments are for who reads the code.
   const is_text = (line: string) => !/^\s*(\/?\*|\/\/|--)|application_name|^const marker/.test(line);
   const commands = await commandNames();
   const bare = new RegExp(`(?<!npx --no |[\\w/-])rail (${commands.join('|')})\\b`);
-  const live = await Array.fromAsync(glob('sql/live/**/*.sql', { cwd: root }));
-  for (const file of [...sources, ...live, 'README.md']) {
-    const lines = (await readFile(join(root, file), 'utf8')).split('\n').filter(is_text);
-    t.same(
-      lines.filter((line) => bare.test(line)),
-      [],
-      `${file} says npx --no rail`,
-    );
-  }
+  const others = globSync(['sql/live/**/*.sql', 'README.md'], { cwd: root });
+  const read = others.map((file): [string, string] => [file, readFileSync(join(root, file), 'utf8')]);
+  const wrong = [...texts, ...read].flatMap(([file, text]) =>
+    text
+      .split('\n')
+      .filter((line) => is_text(line) && bare.test(line))
+      .map((line) => `${file}: ${line}`),
+  );
+  t.same(wrong, [], 'each says npx --no rail');
 });
 
 async function commandNames(): Promise<string[]> {
