@@ -14,7 +14,7 @@ import { runTestFile } from './runner/test_file.ts';
 import { warmUp } from './runner/warm_up.ts';
 
 /**
- * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line is `N passed, N failed`.
+ * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line counts tests: `N passed, N failed`.
  * Arguments name test files or folders; without any, all run. `--profile` prints the CPU time of each file.
  */
 

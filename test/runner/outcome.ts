@@ -6,7 +6,7 @@ export const hanging_ms = (process.env.RAIL_TEST_EFFORT === 'soak' ? 150 : 20) *
 export interface FileResult {
   file: string;
   seconds: number;
-  /** Asserts. */
+  /** Tests: those that have no test inside, or the file where it has none. */
   passed: number;
   failed: number;
   /** CPU seconds of its process and those that it started; 0 unless the run is profiled. */
@@ -18,15 +18,34 @@ export interface FileResult {
 /** The line by which tap says what it has counted. */
 export const counts_line = /^# \{ total: \d+, pass: (\d+)(?:, fail: (\d+))?.*\}$/m;
 
-/** A process that ends otherwise than with success, or before it has counted its asserts, is a failure also when no assert was one. */
+/** A process that ends otherwise than with success, or before it has counted its asserts, is a failure also when no test was one. */
 export function outcomeOf(output: string, code: number | null, signal: string | null) {
   const total = counts_line.exec(output);
-  const passed = Number(total?.[1] ?? 0);
-  const counted = Number(total?.[2] ?? 0);
-  const isBroken = code !== 0 || total === null;
-  const failed = isBroken ? Math.max(counted, 1) : counted;
+  const tests = testsIn(output);
+  if (tests.passed + tests.failed === 0 && Number(total?.[1] ?? 0) > 0) tests.passed = 1;
+  const isBroken = code !== 0 || total === null || Number(total[2] ?? 0) > 0;
+  const failed = isBroken ? Math.max(tests.failed, 1) : tests.failed;
   const end = signal ? `ended by ${signal}` : `exit code ${code}`;
-  return { passed, failed, complaint: failed === 0 ? '' : `${withoutSuccesses(output)}\n# ${end}` };
+  return { passed: tests.passed, failed, complaint: failed === 0 ? '' : `${withoutSuccesses(output)}\n# ${end}` };
+}
+
+/** Counts the tests that have ended, and that have no test inside. */
+function testsIn(output: string): { passed: number; failed: number } {
+  const tests = { passed: 0, failed: 0 };
+  const open: { indent: number; hasTests: boolean }[] = [];
+  for (const line of output.split('\n')) {
+    const [, spaces = '', what = ''] = /^((?: {4})*)(# Subtest: |ok \d|not ok \d)/.exec(line) ?? [];
+    const indent = spaces.length;
+    const inner = open.at(-1);
+    if (what === '# Subtest: ') {
+      if (inner) inner.hasTests = true;
+      open.push({ indent, hasTests: false });
+    } else if (what !== '' && inner?.indent === indent) {
+      open.pop();
+      if (!inner.hasTests) tests[what.startsWith('not') ? 'failed' : 'passed']++;
+    }
+  }
+  return tests;
 }
 
 function withoutSuccesses(output: string): string {

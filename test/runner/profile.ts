@@ -61,7 +61,7 @@ function tableOf(rows: (FileResult & { postgres: number })[]): string {
       const figures = [cpu_s + postgres, cpu_s, postgres, seconds].map((figure) => figure.toFixed(1).padStart(9));
       return `${figures.join('')}${String(passed).padStart(9)}  ${file}\n`;
     });
-  return `    CPU s     node postgres   wall s  asserts\n${lines.join('')}`;
+  return `    CPU s     node postgres   wall s    tests\n${lines.join('')}`;
 }
 
 const sum = (figures: number[]): number => figures.reduce((all, one) => all + one, 0);

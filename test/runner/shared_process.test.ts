@@ -13,9 +13,9 @@ async function resultsOf(t: Test, ...texts: string[]) {
   return { results, end: await shared.end() };
 }
 
-const passes = `t.test('a', async (t) => { t.ok(1); t.ok(1); }); console.log('of the file that passes');`;
+const passes = `t.test('a', async (t) => { t.ok(1); t.ok(1); }); t.test('b', async (t) => { t.ok(1); }); console.log('of the file that passes');`;
 
-t.test('counts the asserts of each file', async (t) => {
+t.test('counts the tests of each file', async (t) => {
   const { results, end } = await resultsOf(t, passes, `t.ok(1);`, passes);
   t.match(results, [
     { file: /file_0/, passed: 2, failed: 0, complaint: '' },
