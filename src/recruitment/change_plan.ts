@@ -1,6 +1,6 @@
 import type { Tx } from '../core/postgres/transaction.ts';
 import { resumeEndpoints, stopEndpoints } from '../webhooks/endpoints/entitlement.ts';
-import { pauseForPlan } from './outreach/campaigns/lifecycle/pause.ts';
+import { pauseForPlan } from './campaigns/pause.ts';
 import { included, type PlanName } from './plan/limits.ts';
 import { setPlan } from './plan/plan.ts';
 import { wakeInboxesOfPlan } from './sequences/wake_inbox.ts';

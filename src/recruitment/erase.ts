@@ -8,7 +8,7 @@ import { erasePersonalData, eventsMentioning, nextPart } from '../webhooks/event
 import { type Actor, nobody } from './brands/acting.ts';
 import { barAddressesOf } from './contact/bar_addresses.ts';
 import type { Reason } from './contact/suppression.ts';
-import { forgetInSearches } from './discovery/asking/forget.ts';
+import { forgetInSearches } from './discovery/forget.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { tombstoneValue } from './prospects/create.ts';
 import { keyedHash } from './prospects/keyed_hash.ts';

@@ -1,5 +1,5 @@
 import type { Product } from '../webhooks/product.ts';
-import { outreachBacklog } from './outreach/sending/lanes/backlog.ts';
+import { outreachBacklog } from './sending/backlog.ts';
 import { slots } from './slots.ts';
 import { events } from './webhooks.ts';
 

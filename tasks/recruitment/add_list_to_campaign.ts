@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { runAddition } from '../../src/recruitment/outreach/campaigns/adding/addition.ts';
+import { runAddition } from '../../src/recruitment/campaigns/addition.ts';
 
 /** Adds a list of prospects to a campaign. */
 export default taskOutsideTransaction({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchTask, most_at_once } from '../../src/core/jobs/task.ts';
-import { failSequencesOf } from '../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
+import { failSequencesOf } from '../../src/recruitment/campaigns/inbox_connection.ts';
 
 /** Moves and fails the sequences of an inbox that was deleted that the request has left. */
 export default batchTask({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { runReveal } from '../../src/recruitment/discovery/reveals/run_reveal.ts';
+import { runReveal } from '../../src/recruitment/discovery/run_reveal.ts';
 
 /** Looks for the addresses of a prospect. */
 export default taskOutsideTransaction({

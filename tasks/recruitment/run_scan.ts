@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { runScan } from '../../src/recruitment/discovery/scans/run_scan.ts';
+import { runScan } from '../../src/recruitment/discovery/run_scan.ts';
 
 /** Runs a scan up to its visits. */
 export default taskOutsideTransaction({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { runSearch } from '../../src/recruitment/discovery/searches/run_search.ts';
+import { runSearch } from '../../src/recruitment/discovery/run_search.ts';
 
 /** Runs a search. */
 export default taskOutsideTransaction({

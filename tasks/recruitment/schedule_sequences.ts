@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { scheduleSequences } from '../../src/recruitment/outreach/campaigns/scheduling/schedule_sequences.ts';
+import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
 
 /** Schedules the sequences of a campaign that are not yet. */
 export default taskOutsideTransaction({

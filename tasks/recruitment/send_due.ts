@@ -1,7 +1,7 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { wakeLanes, wakeMailboxes } from '../../src/recruitment/outreach/sending/lanes/wake.ts';
-import { organizationsToComplete } from '../../src/recruitment/outreach/sending/outcomes/complete.ts';
+import { organizationsToComplete } from '../../src/recruitment/sending/complete_sequences.ts';
+import { wakeLanes, wakeMailboxes } from '../../src/recruitment/sending/wake.ts';
 
 /** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */
 export default task({

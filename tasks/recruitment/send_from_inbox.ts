@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { Lanes } from '../../src/recruitment/outreach/sending/lanes/lanes.ts';
+import { Lanes } from '../../src/recruitment/sending/queues.ts';
 
 /** Sends what is due from an inbox. */
 export default taskOutsideTransaction({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { startScheduled } from '../../src/recruitment/outreach/campaigns/launching/launch.ts';
+import { startScheduled } from '../../src/recruitment/campaigns/launch.ts';
 
 /** Starts a campaign at its time. */
 export default task({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { startWeeklyScan } from '../../src/recruitment/discovery/scans/scan.ts';
+import { startWeeklyScan } from '../../src/recruitment/discovery/scan.ts';
 
 /** Starts the weekly scan of a brand, unless the day has one. */
 export default task({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { tendMailbox } from '../../src/recruitment/outreach/sending/lanes/look_up.ts';
+import { tendMailbox } from '../../src/recruitment/sending/look_up.ts';
 
 /** Looks in a mailbox for emails that may have been sent, and adds copies of those that were. */
 export default taskOutsideTransaction({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { tidyCampaign } from '../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
+import { tidyCampaign } from '../../src/recruitment/campaigns/sweep.ts';
 
 /** Finishes a campaign that is over, or has sequences of it scheduled. */
 export default task({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { visitProspect } from '../../src/recruitment/discovery/scans/visit_prospect.ts';
+import { visitProspect } from '../../src/recruitment/discovery/visit_prospect.ts';
 
 /** Visits a page for a scan. */
 export default taskOutsideTransaction({

@@ -22,7 +22,7 @@ const service = [
 const packages = ['commander', 'graphile-worker', 'undici'];
 const requests = [
   'src/core/description/texts.ts',
-  'src/recruitment/outreach/threads/*.ts',
+  'src/recruitment/threads/*.ts',
   'src/recruitment/inboxes/sender_policy/*.ts',
   'src/program/payouts/files/*_report.ts',
 ];

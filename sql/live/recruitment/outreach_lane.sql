@@ -1,4 +1,4 @@
--- What the limits of outreach make of the times at which emails are due. A claim (src/recruitment/outreach/sending/claiming) judges by itself, email by
+-- What the limits of outreach make of the times at which emails are due. A claim (src/recruitment/sending) judges by itself, email by
 -- email; this says ahead of it what it will find, for people, for the sweep that wakes inboxes, and for metrics.
 
 -- The first time from `at` on that is in the window of a schedule, by the clock of a zone: what nextOpening of windows/schedule.ts says, except in a

@@ -1,8 +1,8 @@
 import { jsonText } from '../../core/formats/json_text.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
 import type { Judgement } from '../../mail/incoming/judge.ts';
-import type { Unjudged } from '../../recruitment/outreach/reading/judging/judged.ts';
-import { openJudges } from '../../recruitment/outreach/reading/judging/judges.ts';
+import { openJudges } from '../../recruitment/reading/classifier.ts';
+import type { Unjudged } from '../../recruitment/reading/classify.ts';
 import { UsageError } from '../command.ts';
 import { print, readLines, readMail, textIn } from './input.ts';
 import { heading, row } from './picture.ts';

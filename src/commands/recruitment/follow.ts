@@ -1,8 +1,8 @@
 /** Follows a search or a scan until it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
-import { type Scan, scans } from '../../recruitment/discovery/scans/scan.ts';
-import { type Search, searches } from '../../recruitment/discovery/searches/search.ts';
+import { type Scan, scans } from '../../recruitment/discovery/scan.ts';
+import { type Search, searches } from '../../recruitment/discovery/search.ts';
 import { showProgress } from '../output/progress.ts';
 import { grouped } from '../payouts/tables.ts';
 

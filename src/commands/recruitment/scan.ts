@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
-import { createScan, type Scan, scans } from '../../recruitment/discovery/scans/scan.ts';
+import { createScan, type Scan, scans } from '../../recruitment/discovery/scan.ts';
 import { choose } from '../chosen.ts';
 import { answer, requireWorker, withStore } from '../command.ts';
 import { table } from '../output/table.ts';

@@ -4,9 +4,9 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { domainOf, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
-import { dailyLimit } from '../outreach/windows/limits.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
 import { type Inbox, inboxes } from './inbox.ts';
+import { dailyLimit } from './limits.ts';
 import { verdict } from './sender_policy/verdict.ts';
 
 const count = z.int().min(0);

@@ -1,7 +1,7 @@
 /** One sign, over and over, in every place of a mail: none of them makes judging take longer than it may. */
 import t from 'tap';
 import { TookTooLong } from '../../../src/core/threads/timed_thread.ts';
-import { openJudges } from '../../../src/recruitment/outreach/reading/judging/judges.ts';
+import { openJudges } from '../../../src/recruitment/reading/classifier.ts';
 import { crlf, mail, report } from './mails.ts';
 
 const length = 60_000;

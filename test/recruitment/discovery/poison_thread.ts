@@ -1,7 +1,7 @@
 /** Reads pages as the service does, but never ends at one word, and fills its memory at another. */
 import { answerTasks } from '../../../src/core/threads/answer_tasks.ts';
 import { contactsOf } from '../../../src/recruitment/addresses/contacts.ts';
-import type { PageTask } from '../../../src/recruitment/discovery/scans/page_reader.ts';
+import type { PageTask } from '../../../src/recruitment/discovery/page_reader.ts';
 import { assess } from '../../../src/recruitment/evidence/score.ts';
 import { readPage } from '../../../src/recruitment/pages/read.ts';
 

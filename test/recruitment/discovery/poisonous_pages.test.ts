@@ -1,11 +1,11 @@
 /** Pages that never end to be read, or need more memory than there is: the process goes on, nothing tries them again, and the user is told. */
 import t from 'tap';
 import type { TaskContext } from '../../../src/core/jobs/worker_context.ts';
-import { runReveal } from '../../../src/recruitment/discovery/reveals/run_reveal.ts';
-import { PageReader } from '../../../src/recruitment/discovery/scans/page_reader.ts';
-import { runScan } from '../../../src/recruitment/discovery/scans/run_scan.ts';
-import { visitProspect } from '../../../src/recruitment/discovery/scans/visit_prospect.ts';
-import { Visits } from '../../../src/recruitment/discovery/scans/visits.ts';
+import { PageReader } from '../../../src/recruitment/discovery/page_reader.ts';
+import { runReveal } from '../../../src/recruitment/discovery/run_reveal.ts';
+import { runScan } from '../../../src/recruitment/discovery/run_scan.ts';
+import { visitProspect } from '../../../src/recruitment/discovery/visit_prospect.ts';
+import { Visits } from '../../../src/recruitment/discovery/visits.ts';
 import { type Caller, type Json, log, services, sql, startRail } from '../../harness.ts';
 import { startSearxng } from './search_servers.ts';
 import { base, blog, shop, startWeb } from './web.ts';

@@ -7,8 +7,8 @@ import type {
   ProviderName,
   ProviderQuery,
   SearchPage,
-} from '../../../src/recruitment/discovery/providers/provider.ts';
-import { providers } from '../../../src/recruitment/discovery/providers/providers.ts';
+} from '../../../src/recruitment/search_providers/provider.ts';
+import { providers } from '../../../src/recruitment/search_providers/providers.ts';
 import {
   brave_key,
   braveTooMany,

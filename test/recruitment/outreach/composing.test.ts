@@ -5,34 +5,30 @@ import PostalMime from 'postal-mime';
 import t from 'tap';
 import { newId } from '../../../src/core/values/id.ts';
 import { judgeMail } from '../../../src/mail/incoming/judge.ts';
-import { shapeOf } from '../../../src/recruitment/outreach/campaigns/launching/template_shape.ts';
-import { type Footer, unsubscribeMailto } from '../../../src/recruitment/outreach/composing/footer.ts';
-import { oneLine, plainText } from '../../../src/recruitment/outreach/composing/lines.ts';
-import { composeMail, type Mail } from '../../../src/recruitment/outreach/composing/mail.ts';
-import type { TemplateFault } from '../../../src/recruitment/outreach/composing/template_fault.ts';
-import {
-  knownValues,
-  type TemplateValues,
-  template_fields,
-} from '../../../src/recruitment/outreach/composing/template_fields.ts';
-import {
-  checkTemplates,
-  renderTemplates,
-  type Templates,
-} from '../../../src/recruitment/outreach/composing/templates.ts';
+import { shapeOf } from '../../../src/recruitment/campaigns/template_shape.ts';
+import { chooseVariant } from '../../../src/recruitment/campaigns/variant.ts';
+import { type Footer, unsubscribeMailto } from '../../../src/recruitment/composing/footer.ts';
+import { oneLine, plainText } from '../../../src/recruitment/composing/lines.ts';
+import { composeMail, type Mail } from '../../../src/recruitment/composing/mail.ts';
 import {
   messageIdOf,
   replySubject,
   rowIdOf,
   rowIdsOf,
   threadHeaders,
-} from '../../../src/recruitment/outreach/composing/threads.ts';
+} from '../../../src/recruitment/composing/message_ids.ts';
+import type { TemplateFault } from '../../../src/recruitment/composing/template_fault.ts';
+import {
+  knownValues,
+  type TemplateValues,
+  template_fields,
+} from '../../../src/recruitment/composing/template_fields.ts';
+import { checkTemplates, renderTemplates, type Templates } from '../../../src/recruitment/composing/templates.ts';
 import {
   readUnsubscribeToken,
   unsubscribeToken,
   verifies,
-} from '../../../src/recruitment/outreach/composing/unsubscribe_token.ts';
-import { chooseVariant } from '../../../src/recruitment/outreach/composing/variant.ts';
+} from '../../../src/recruitment/unsubscribing/unsubscribe_token.ts';
 
 const values: TemplateValues = {
   prospect: {

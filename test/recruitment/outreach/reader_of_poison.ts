@@ -3,9 +3,9 @@ import { turns } from '../../../src/core/jobs/turns.ts';
 import { openDatabase, run } from '../../../src/core/postgres/database.ts';
 import type { Store } from '../../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../../src/products.ts';
-import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
-import type { ReadInbox } from '../../../src/recruitment/outreach/reading/cursor.ts';
-import { openJudges } from '../../../src/recruitment/outreach/reading/judging/judges.ts';
+import { openJudges } from '../../../src/recruitment/reading/classifier.ts';
+import { readInbox } from '../../../src/recruitment/reading/connection.ts';
+import type { ReadInbox } from '../../../src/recruitment/reading/cursor.ts';
 import { log, services, sql } from '../../harness.ts';
 
 const worker_id = 'wrk_test';

@@ -6,9 +6,9 @@ import type { SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
 import { run } from '../../../src/core/postgres/database.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
-import { connectTo } from '../../../src/recruitment/outreach/sending/transport/connection.ts';
-import { transmit } from '../../../src/recruitment/outreach/sending/transport/smtp.ts';
+import { connectTo } from '../../../src/recruitment/sending/connection.ts';
+import { transmit } from '../../../src/recruitment/sending/hand_over.ts';
+import { sendMessage } from '../../../src/recruitment/sending/send_message.ts';
 import { wakeInbox } from '../../../src/recruitment/sequences/wake_inbox.ts';
 import {
   awayFromMidnight,

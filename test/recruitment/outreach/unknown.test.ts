@@ -1,8 +1,8 @@
 /** Emails of which nobody can tell whether they left, and what the mailbox says of them. */
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { idGivenBy } from '../../../src/recruitment/outreach/composing/threads.ts';
-import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
+import { idGivenBy } from '../../../src/recruitment/composing/message_ids.ts';
+import { sendMessage } from '../../../src/recruitment/sending/send_message.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';

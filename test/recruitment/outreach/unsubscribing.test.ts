@@ -3,9 +3,9 @@ import t from 'tap';
 import { request } from 'undici';
 import { newId } from '../../../src/core/values/id.ts';
 import { isSuppressed } from '../../../src/recruitment/contact/suppression.ts';
-import { unsubscribeUrl } from '../../../src/recruitment/outreach/unsubscribing/link.ts';
-import { unsubscribe } from '../../../src/recruitment/outreach/unsubscribing/unsubscribe.ts';
 import { keyedHash } from '../../../src/recruitment/prospects/keyed_hash.ts';
+import { unsubscribeUrl } from '../../../src/recruitment/unsubscribing/link.ts';
+import { unsubscribe } from '../../../src/recruitment/unsubscribing/unsubscribe.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { mail, type Outreach, openOutreach, replyTo, sendTo, within } from './mailed.ts';
 

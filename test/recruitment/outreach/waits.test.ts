@@ -1,13 +1,13 @@
 /** What the limits of outreach make of the times at which emails are due, as people, the sweep and metrics are told. */
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { nextMidnight } from '../../../src/recruitment/campaigns/local_time.ts';
+import { nextOpening } from '../../../src/recruitment/campaigns/opening.ts';
+import type { Schedule } from '../../../src/recruitment/campaigns/schedule.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
-import { claim } from '../../../src/recruitment/outreach/sending/claiming/claim.ts';
-import { outreachBacklog } from '../../../src/recruitment/outreach/sending/lanes/backlog.ts';
-import { wakeLanes } from '../../../src/recruitment/outreach/sending/lanes/wake.ts';
-import { nextMidnight } from '../../../src/recruitment/outreach/windows/local_time.ts';
-import { nextOpening } from '../../../src/recruitment/outreach/windows/opening.ts';
-import type { Schedule } from '../../../src/recruitment/outreach/windows/schedule.ts';
+import { outreachBacklog } from '../../../src/recruitment/sending/backlog.ts';
+import { claim } from '../../../src/recruitment/sending/claim.ts';
+import { wakeLanes } from '../../../src/recruitment/sending/wake.ts';
 import { awayFromMidnight, type Json, sql, startRail } from '../../harness.ts';
 import { always, openSender, type Sender } from './outreach.ts';
 

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { dailyLimit, gapSeconds } from '../../../src/recruitment/outreach/windows/limits.ts';
-import { dayIn, nextMidnight } from '../../../src/recruitment/outreach/windows/local_time.ts';
-import { dueAfter, isOpen, nextOpening } from '../../../src/recruitment/outreach/windows/opening.ts';
-import { type Schedule, scheduleSchema } from '../../../src/recruitment/outreach/windows/schedule.ts';
-import { zoneOf } from '../../../src/recruitment/outreach/windows/zone.ts';
+import { dayIn, nextMidnight } from '../../../src/recruitment/campaigns/local_time.ts';
+import { dueAfter, isOpen, nextOpening } from '../../../src/recruitment/campaigns/opening.ts';
+import { type Schedule, scheduleSchema } from '../../../src/recruitment/campaigns/schedule.ts';
+import { zoneOf } from '../../../src/recruitment/campaigns/zone.ts';
+import { dailyLimit, gapSeconds } from '../../../src/recruitment/inboxes/limits.ts';
 import { effort } from '../../runner/effort.ts';
 import { day } from './clock.ts';
 import { faultsIn } from './windows_by_minutes.ts';

@@ -1,5 +1,0 @@
-/** What the thread runs that judges mails. */
-import { answerTasks } from '../../../../core/threads/answer_tasks.ts';
-import { judge } from './judged.ts';
-
-answerTasks(judge);

@@ -1,0 +1,45 @@
+/** What a report of a server changes: an email that it returns for good has bounced. Whatever else it says is kept. */
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import type { Bounced } from '../../mail/incoming/bounces/bounce.ts';
+import { isBlock } from '../../mail/incoming/bounces/verdict.ts';
+import { hashesOf } from '../contact/address.ts';
+import { lockSuppressions } from '../prospects/barred_site.ts';
+import { keyedHash } from '../prospects/keyed_hash.ts';
+import { markBounced, markReported } from '../sending/record_bounce.ts';
+import type { BounceReason } from '../sequences/message.ts';
+import type { Answer } from './answer.ts';
+import { isKnown, keepInbound } from './inbound.ts';
+import { lockedProspect } from './prospect.ts';
+import { isPlausible, keepUnproven } from './unproven.ts';
+
+/** Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
+export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {
+  const { answered, judgement } = answer;
+  const about = await recipientOf(tx, vault, answer);
+  if (!answer.is_proven && !isPlausible(answer, about, tx.now)) return keepUnproven(tx, vault, answer, 'bounce');
+  const reason = about?.action === 'failed' ? reasonOf(about) : null;
+  if (reason === 'dead') await lockSuppressions(tx);
+  if (await isKnown(tx, vault, answer)) return 'known';
+  if (reason === null) await markReported(tx, answered.id);
+  else await markBounced(tx, vault, answered.id, reason);
+  if (await lockedProspect(tx, answered)) {
+    await keepInbound(tx, vault, answer, {
+      ...{ purpose: 'bounce', has_text: false },
+      needs_review: judgement.needs_review || about === undefined,
+    });
+  }
+  return 'bounce';
+}
+
+const reasonOf = (about: Bounced): BounceReason => (about.hard ? 'dead' : isBlock(about) ? 'blocked' : 'undelivered');
+
+/** Whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
+async function recipientOf(tx: Tx, vault: Vault, { answered, judgement }: Answer): Promise<Bounced | undefined> {
+  const { recipients } = judgement;
+  const hash = await keyedHash(tx, vault);
+  const own = recipients.find(
+    ({ address }) => address !== null && answered.address_hmac?.equals(hashesOf(hash, address).address_hmac),
+  );
+  return own ?? (recipients.length === 1 ? recipients[0] : undefined);
+}

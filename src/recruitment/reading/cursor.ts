@@ -1,0 +1,102 @@
+/** Up to where a folder was read: UIDVALIDITY and UID. It moves in the transaction of each mail. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+
+/** An inbox that a worker reads. */
+export interface ReadInbox {
+  organization_id: string;
+  inbox_id: string;
+}
+
+/** Where a mail lies in a mailbox. */
+export interface Place {
+  inbox_id: string;
+  /** The worker that reads it. */
+  worker_id: string;
+  folder: string;
+  uid_validity: string;
+  uid: number;
+}
+
+export interface Cursor {
+  uid_validity: string;
+  last_uid: number;
+  updated_at: string;
+  /** The mail behind it that was begun last, and how often: one that ended each worker that began it must not end them all. */
+  begun_uid: number | null;
+  tries: number;
+}
+
+/** Another worker reads the inbox now, or has read on: whoever gets this begins anew. */
+export class NotTheReader extends Error {
+  override readonly name = 'NotTheReader';
+}
+
+/**
+ * Begins a folder: at its first reading, when the server has numbered its mails anew, and for each connection to one without UIDVALIDITY. There a mail that
+ * was begun and not finished comes first again, so that its tries are counted.
+ */
+export async function beginAt(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<Cursor> {
+  const is_same = sql`t.uid_validity = excluded.uid_validity`;
+  const begun = await tx.maybe<Cursor>(sql`
+    insert into recruitment.inbox_folder as t (organization_id, inbox_id, folder, uid_validity, last_uid, updated_at)
+    select r.organization_id, r.inbox_id, ${folder}, ${uid_validity}::bigint, ${uid}::bigint, ${tx.now}::timestamptz
+    from recruitment.inbox_reader r
+    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id} and r.worker_id = ${worker_id}
+    on conflict (organization_id, inbox_id, folder) do update
+    set
+      uid_validity = excluded.uid_validity, updated_at = excluded.updated_at,
+      last_uid = case when ${is_same} then coalesce(t.begun_uid - 1, excluded.last_uid) else excluded.last_uid end,
+      begun_uid = case when ${is_same} then t.begun_uid end, tries = case when ${is_same} then t.tries else 0 end
+    returning t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries`);
+  if (!begun) throw new NotTheReader();
+  return begun;
+}
+
+/** Counts a mail as tried, before anything of it is looked at. @throws NotTheReader */
+export async function beginMail(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<void> {
+  const begun = await tx.maybe(sql`
+    update recruitment.inbox_folder t set begun_uid = ${uid}::bigint, tries = case t.begun_uid when ${uid}::bigint then t.tries + 1 else 1 end
+    from recruitment.inbox_reader r
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id} and t.folder = ${folder}
+      and t.uid_validity = ${uid_validity}::bigint and t.last_uid < ${uid}::bigint
+      and r.organization_id = t.organization_id and r.inbox_id = t.inbox_id and r.worker_id = ${worker_id}
+    returning t.tries`);
+  if (!begun) throw new NotTheReader();
+}
+
+/** A mail was read, and `next` is begun. @throws NotTheReader: all that it changed is rolled back */
+export async function advanceTo(
+  tx: Tx,
+  { inbox_id, worker_id, folder, uid_validity, uid }: Place,
+  next: number | null,
+): Promise<void> {
+  const advanced = await tx.maybe(sql`
+    update recruitment.inbox_folder t set
+      last_uid = ${uid}::bigint, updated_at = ${tx.now}::timestamptz, begun_uid = ${next}::bigint, tries = ${next === null ? 0 : 1}
+    from recruitment.inbox_reader r
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id} and t.folder = ${folder}
+      and t.uid_validity = ${uid_validity}::bigint and t.last_uid < ${uid}::bigint
+      and r.organization_id = t.organization_id and r.inbox_id = t.inbox_id and r.worker_id = ${worker_id}
+    returning t.last_uid`);
+  if (!advanced) throw new NotTheReader();
+}
+
+/** Stands for the UIDVALIDITY that a server does not give. */
+export const no_validity = '0';
+
+/** Where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
+export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
+  await tx.all(sql`
+    update recruitment.inbox_reader r set refused = 0, unreachable_since = null, login_answer = null
+    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
+  const folders = await tx.all<Cursor & { folder: string }>(sql`
+    select t.folder, t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries from recruitment.inbox_folder t
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`);
+  return new Map(
+    folders.map(({ folder, uid_validity, ...cursor }) => [
+      folder,
+      { ...cursor, uid_validity: uid_validity === no_validity ? '' : uid_validity },
+    ]),
+  );
+}

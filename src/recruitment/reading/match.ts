@@ -1,0 +1,94 @@
+/** Which mail of ours a mail answers. Whatever answers none is private. */
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { namesOf } from '../composing/message_ids.ts';
+import { hashesOf } from '../contact/address.ts';
+import { keyedHash } from '../prospects/keyed_hash.ts';
+import { type Answer, type Answered, answered_columns } from './answer.ts';
+
+/** "Else From with a sequence of this inbox open or at most 180 days old." */
+const most_age = '180 days';
+/** Clocks differ by so much: a mail that came before ours answers something else. */
+const clock_slack_ms = 600_000;
+const most_ids = 50;
+
+type Unmatched = Omit<Answer, 'answered' | 'is_proven'>;
+export type Match = Pick<Answer, 'answered' | 'is_proven'>;
+
+/**
+ * By In-Reply-To, References, a bounce's original id or the id in the subject of a mail to List-Unsubscribe; else by the address that it is from,
+ * or that a bounce or a complaint is about.
+ */
+export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Match | undefined> {
+  const { judgement, message, named_ids } = mail;
+  if (judgement.unsubscribe_id) {
+    const named = await byId(tx, judgement.unsubscribe_id);
+    if (named) return { answered: named, is_proven: true };
+  }
+  const original = judgement.original_message_id === null ? [] : [judgement.original_message_id];
+  const ids = [...new Set([...original, ...message.answers, ...named_ids].flatMap(namesOf))].slice(0, most_ids);
+  const named = await byMessageIds(tx, ids);
+  if (named) return named;
+  const answered = await byAddresses(tx, vault, mail);
+  return answered && { answered, is_proven: false };
+}
+
+const byId = (tx: Tx, id: string): Promise<Answered | undefined> =>
+  tx.maybe<Answered>(sql`
+    select ${answered_columns} from recruitment.message t
+    where ${tenant(tx)} and t.id = ${id} and t.direction = 'outbound' and t.purpose <> 'test'`);
+
+/** An answer to an answer is one to the last mail of ours in its thread; its id is known to whoever wrote it. */
+async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
+  if (ids.length === 0) return undefined;
+  const named = await tx.maybe<Answered & { is_proven: boolean }>(sql`
+    with named as (
+      select m.id, m.thread_id, m.direction, array_position(${ids}::text[], m.rfc_message_id) as place
+      from recruitment.message m
+      where m.organization_id = ${tx.organization_id} and m.rfc_message_id = any(${ids}) and m.purpose <> 'test'
+      union all
+      select m.id, m.thread_id, m.direction, (select min(array_position(${ids}::text[], o.id)) from unnest(m.other_message_ids) as o (id))
+      from recruitment.message m
+      where m.organization_id = ${tx.organization_id} and m.other_message_ids && ${ids}::text[] and m.other_message_ids <> '{}'
+        and m.purpose <> 'test'
+    )
+    select ${answered_columns}, n.direction = 'outbound' as is_proven
+    from named n
+    join recruitment.message t on ${tenant(tx)} and case n.direction
+      when 'outbound' then t.id = n.id
+      else t.id = (
+        select max(o.id) from recruitment.message o
+        where o.organization_id = ${tx.organization_id} and o.thread_id = n.thread_id and o.direction = 'outbound'
+      ) end
+    order by n.place, t.id
+    limit 1`);
+  if (!named) return undefined;
+  const { is_proven, ...answered } = named;
+  return { answered, is_proven };
+}
+
+async function byAddresses(
+  tx: Tx,
+  vault: Vault,
+  { judgement, message, inbox_id, arrived_at }: Unmatched,
+): Promise<Answered | undefined> {
+  const is_report = judgement.kind === 'bounce' || judgement.kind === 'complaint';
+  const addresses = is_report ? judgement.recipients.flatMap(({ address }) => address ?? []) : [message.from];
+  const known = addresses.filter((address) => address !== '').slice(0, most_ids);
+  if (known.length === 0) return undefined;
+  const hash = await keyedHash(tx, vault);
+  const hashes = known.map((address) => hashesOf(hash, address).address_hmac);
+  const latest = new Date(arrived_at.getTime() + clock_slack_ms).toISOString();
+  return tx.maybe<Answered>(sql`
+    select ${answered_columns}
+    from recruitment.message t
+    join recruitment.sequence s on s.organization_id = t.organization_id and s.id = t.sequence_id
+    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.address_hmac = any(${hashes}::bytea[])
+      and t.direction = 'outbound' and (t.state in ('sending', 'sent', 'unknown', 'bounced') or t.resends > 0)
+      and coalesce(t.sent_at, t.created_at) <= ${latest}::timestamptz
+      and (s.open or coalesce(t.sent_at, t.created_at) >= ${tx.now}::timestamptz - ${most_age}::interval)
+    order by t.id desc
+    limit 1`);
+}

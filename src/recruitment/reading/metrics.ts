@@ -1,0 +1,62 @@
+/** What a worker counts of the mail that it reads. */
+import { counter, gauge, histogram } from '../../core/metrics/registry.ts';
+import type { ReplyKind } from '../sequences/message.ts';
+
+const connections = { open: 0, waiting: 0 };
+
+gauge(
+  'rail_inbox_connections',
+  'Inboxes that this worker reads: open, or waiting for a connection.',
+  ['state'],
+  (shown) => {
+    shown.set({ state: 'open' }, connections.open);
+    shown.set({ state: 'waiting' }, connections.waiting);
+  },
+);
+const failures = counter(
+  'rail_inbox_connection_failures_total',
+  'IMAP connections that failed: the login was refused, the server could not be reached, or the connection was lost.',
+  ['failure'],
+);
+const mails = counter(
+  'rail_mails_read_total',
+  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. forged: its sender failed authentication, and it is kept for a person to look at. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
+  ['verdict'],
+);
+const replies = counter(
+  'rail_replies_total',
+  'Replies of prospects, by their kind: positive, question, not_now, negative, wrong_person, angry.',
+  ['kind'],
+);
+const lag = histogram(
+  'rail_mail_lag_seconds',
+  'From the arrival of an answer in the mailbox, as its server dates it, to the commit of what it changes.',
+  [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600],
+);
+
+export type Failure = 'refused' | 'unreachable' | 'lost';
+
+export const connectionFailed = (failure: Failure): void => failures.inc({ failure });
+export const connectionsAre = (open: number, waiting: number): void =>
+  void Object.assign(connections, { open, waiting });
+
+export type Verdict =
+  | 'own'
+  | 'complaint'
+  | 'bounce'
+  | 'auto_reply'
+  | 'unsubscribe'
+  | 'reply'
+  | 'forged'
+  | 'unrelated'
+  | 'known'
+  | 'set_aside'
+  | 'skipped';
+
+/** @param lag_ms of an answer; undefined where nothing of it is told, or it was read again */
+export function mailRead(verdict: Verdict, lag_ms?: number): void {
+  mails.inc({ verdict });
+  if (lag_ms !== undefined) lag.observe(Math.max(0, lag_ms) / 1_000);
+}
+
+export const replyRead = (kind: ReplyKind): void => replies.inc({ kind });

@@ -1,0 +1,128 @@
+/** What a person's reply changes. */
+import sql, { type Sql } from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { least_confidence } from '../../mail/incoming/judge.ts';
+import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
+import { type Actor, nobody } from '../brands/acting.ts';
+import { finishCampaigns } from '../campaigns/finish.ts';
+import { suppress } from '../contact/mark.ts';
+import { event } from '../events/event.ts';
+import { recordActivity } from '../prospects/activity.ts';
+import { lockSuppressions } from '../prospects/barred_site.ts';
+import type { Prospect } from '../prospects/prospect.ts';
+import { moveStage } from '../prospects/stage.ts';
+import type { Judgement as Meaning } from '../replies/judge.ts';
+import type { Message, ReplyKind } from '../sequences/message.ts';
+import { endSequences } from '../sequences/stop.ts';
+import type { Answer, Answered } from './answer.ts';
+import { isKnown, keepInbound } from './inbound.ts';
+import { proveSent } from './proof.ts';
+import { lockedProspect, targetsOf } from './prospect.ts';
+import { stageAfterReply } from './stage_after_reply.ts';
+
+/** "Angry replies mark do not contact (by_user_id null) at 0.8 or more." */
+const least_for_mark = 0.8;
+
+/**
+ * Tells reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end as replied, and those of the
+ * same company in the campaign are stopped. Nothing of a prospect who was erased is kept.
+ */
+export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
+  const { answered, judgement } = answer;
+  const { kind, confidence, named } = meaningOf(answer);
+  const bars = barsOf(answer);
+  const is_unsure = isUncertainWish(answer) || (kind === 'angry' && !isFromThem(answer));
+  if (bars.length > 0) await lockSuppressions(tx);
+  const prospect = await lockedProspect(tx, answered);
+  if (!prospect) return 'unrelated';
+  if (await isKnown(tx, vault, answer)) return 'known';
+  await proveSent(tx, answered);
+  const end = sql`case when t.prospect_id = ${prospect.id} then 'replied' else 'stopped' end`;
+  const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), end);
+  const message_id = await keepInbound(tx, vault, answer, {
+    ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
+    ...{ needs_review: judgement.needs_review || is_unsure, has_text: true },
+  });
+  await countReply(tx, prospect.id);
+  const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
+  tellReply(tx, { id: message_id, brand_id, campaign_id, sequence_id, inbox_id }, prospect.id, kind, nobody);
+  const to = is_unsure ? prospect.stage : stageAfterReply(prospect.stage, effectOf(kind, confidence));
+  await moveStage(tx, prospect, { to, reason: 'reply_received', by: nobody });
+  for (const reason of bars) await barAngry(tx, vault, answered, prospect, reason, message_id);
+  if (ended.length > 0 && answered.campaign_id !== null) await finishCampaigns(tx, [answered.campaign_id]);
+  return 'reply';
+}
+
+type Judged = Pick<Answer, 'judgement' | 'meaning'>;
+
+/** What is not understood with certainty is a question: neither anger nor a refusal is guessed. */
+export function meaningOf({ judgement, meaning }: Judged): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
+  const is_guess = judgement.kind !== 'reply' || judgement.reply_kind === null;
+  const confidence = is_guess ? 0 : (meaning?.confidence ?? 0);
+  if (!meaning || confidence < least_confidence) return { kind: 'question', confidence, named: null };
+  return { ...meaning, confidence };
+}
+
+/** A guess moves a prospect as a reply does that decides nothing. */
+export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind =>
+  confidence !== null && confidence < least_confidence ? 'not_now' : kind;
+
+/** It asks to be taken off, and not surely: a text of which the judge is unsure, or a mail whose sender is not proven. Somebody should look at it. */
+export const isUncertainWish = (answer: Answer): boolean =>
+  answer.judgement.kind === 'unsubscribe' &&
+  (!isFromThem(answer) || (answer.judgement.confidence !== null && isDoubted(answer)));
+
+/** By a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
+const isFromThem = ({ is_proven, authentication }: Answer): boolean => is_proven || isAuthentic(authentication);
+
+const isDoubted = ({ judgement, authentication }: Answer): boolean =>
+  judgement.needs_review || isForged(authentication);
+
+/** Certain anger of a proven sender bars, and with a wish to be taken off for good, as an unsubscribe does. */
+function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
+  const { kind, confidence } = meaningOf(answer);
+  if (kind !== 'angry' || !isFromThem(answer) || isDoubted(answer)) return [];
+  if (answer.meaning?.unsubscribe) return ['angry_reply', 'unsubscribed'];
+  return confidence >= least_for_mark ? ['angry_reply'] : [];
+}
+
+/** Those of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
+async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered, prospect: Prospect): Promise<Sql> {
+  const own = sql`t.prospect_id = ${prospect.id}`;
+  const company = await tx.maybe<{ company_hmac: Buffer }>(sql`
+    select s.company_hmac
+    from recruitment.sequence s
+    join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id
+    where s.organization_id = ${tx.organization_id} and s.id = ${sequence_id} and c.stop_for_company and s.company_hmac is not null`);
+  if (!company) return own;
+  return sql`(${own} or t.campaign_id = ${campaign_id} and t.company_hmac = ${company.company_hmac})`;
+}
+
+export const countReply = (tx: Tx, prospect_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.prospect t set replies = t.replies + 1
+    where t.organization_id = ${tx.organization_id} and t.id = ${prospect_id}`);
+
+type Told = Pick<Message, 'id' | 'brand_id' | 'campaign_id' | 'sequence_id' | 'inbox_id'>;
+
+export function tellReply(tx: Tx, message: Told, prospect_id: string, reply_kind: ReplyKind, by: Actor): void {
+  const { id: message_id, brand_id, campaign_id, sequence_id, inbox_id } = message;
+  const data = { brand_id, prospect_id, campaign_id, sequence_id, inbox_id, message_id, reply_kind };
+  tx.emit(event('reply.received', tx.organization_id, { ...data, occurred_at: tx.now }));
+  recordActivity(tx, 'replied', by, [{ prospect_id, data: { message_id, reply_kind } }]);
+}
+
+/** The address that was written to. A person can take it back. */
+async function barAngry(
+  tx: Tx,
+  vault: Vault,
+  answered: Answered,
+  { id }: Prospect,
+  reason: 'angry_reply' | 'unsubscribed',
+  judged_by: string,
+): Promise<void> {
+  const others = reason === 'unsubscribed' ? [id] : [];
+  for (const target of await targetsOf(tx, vault, answered, id))
+    await suppress(tx, vault, target, reason, nobody, { others, judged_by });
+}

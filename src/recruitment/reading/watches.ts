@@ -1,0 +1,122 @@
+/** The inboxes that this worker reads: its share of those that are connected. */
+import sql from 'sql-template-tag';
+import { turns } from '../../core/jobs/turns.ts';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { run } from '../../core/postgres/database.ts';
+import { openJudges } from './classifier.ts';
+import type { Sharing } from './connection.ts';
+import type { ReadInbox } from './cursor.ts';
+import { connectionsAre } from './metrics.ts';
+
+const most_connecting = 20;
+const most_reading = 6;
+
+interface Claimed extends ReadInbox {
+  /** Another one than before: the connection is opened anew. */
+  login: string;
+}
+
+interface Watch extends Claimed {
+  is_open: boolean;
+  stop: AbortController;
+  ended: Promise<void>;
+}
+
+export class Watches {
+  readonly #context: WorkerContext;
+  readonly #watches = new Map<string, Watch>();
+  readonly #inTurnToConnect = turns(most_connecting);
+  readonly #inTurnToRead = turns(most_reading);
+  readonly #judges = openJudges();
+  readonly #seen = new Map<string, ReadInbox>();
+
+  constructor(context: WorkerContext) {
+    this.#context = context;
+    context.stopping.addEventListener('abort', () => this.#stopAll(), { once: true });
+  }
+
+  /** Takes what nobody reads, as far as it is this worker's share, and lets go what is not any more. */
+  async claim(): Promise<void> {
+    const { store, worker_id, stopping } = this.#context;
+    if (stopping.aborted) return;
+    const watched = [...this.#watches.values()].map(({ inbox_id }) => inbox_id);
+    const claimed = await run<Claimed>(
+      store.database,
+      sql`select c.organization_id, c.inbox_id, c.login from recruitment.claim_inboxes(${worker_id}, ${watched}::text[]) c`,
+    );
+    const logins = new Map(claimed.map((one) => [keyOf(one), one.login]));
+    for (const [key, { login, stop }] of this.#watches) if (logins.get(key) !== login) stop.abort();
+    if (stopping.aborted) return;
+    for (const one of claimed) if (!this.#watches.has(keyOf(one))) this.#start(one);
+    this.#count();
+  }
+
+  #start(claimed: Claimed): void {
+    const key = keyOf(claimed);
+    const stop = new AbortController();
+    const watch: Watch = { ...claimed, is_open: false, stop, ended: Promise.resolve() };
+    this.#watches.set(key, watch);
+    const sharing: Sharing = {
+      inTurnToConnect: this.#inTurnToConnect,
+      inTurnToRead: this.#inTurnToRead,
+      judges: this.#judges,
+      opened: () => {
+        watch.is_open = true;
+        this.#count();
+      },
+      seen: (inbox) => void this.#seen.set(key, inbox),
+    };
+    watch.ended = this.#read(claimed, sharing, stop.signal).finally(() => {
+      this.#watches.delete(key);
+      this.#count();
+    });
+  }
+
+  /** A worker that reads no inbox is spared what takes long to load. */
+  async #read(inbox: ReadInbox, sharing: Sharing, signal: AbortSignal): Promise<void> {
+    const { readInbox } = await import('./connection.ts');
+    await readInbox(inbox, this.#context, sharing, signal);
+  }
+
+  #count(): void {
+    const open = [...this.#watches.values()].filter(({ is_open }) => is_open).length;
+    connectionsAre(open, this.#watches.size - open);
+  }
+
+  /** Writes when inboxes were last read: of all at once, and never waits for a row. */
+  async noteSeen(): Promise<void> {
+    const seen = [...this.#seen.values()];
+    this.#seen.clear();
+    if (seen.length === 0) return;
+    await run(
+      this.#context.store.database,
+      sql`
+      with seen as (
+        select i.organization_id, i.id
+        from recruitment.inbox i
+        join unnest(${seen.map(({ organization_id }) => organization_id)}::text[], ${seen.map(({ inbox_id }) => inbox_id)}::text[])
+          as given (organization_id, id) using (organization_id, id)
+        for no key update of i skip locked
+      )
+      update recruitment.inbox i set imap_last_seen_at = now()
+      from seen where i.organization_id = seen.organization_id and i.id = seen.id`,
+    );
+  }
+
+  #stopAll(): void {
+    for (const { stop } of this.#watches.values()) stop.abort();
+  }
+
+  /** Settles when nothing is read any more. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#watches.values()].map(({ ended }) => ended));
+  }
+
+  async close(): Promise<void> {
+    this.#stopAll();
+    await this.idle();
+    this.#judges.close();
+  }
+}
+
+const keyOf = ({ organization_id, inbox_id }: ReadInbox): string => `${organization_id} ${inbox_id}`;

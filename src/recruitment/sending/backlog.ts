@@ -1,0 +1,105 @@
+/** What outreach has waiting in the database: by it an operator sees that nothing is sent, or nothing read. */
+import sql from 'sql-template-tag';
+import { type Backlog, type Measured, most_counted } from '../../core/metrics/backlog.ts';
+import { SharedGauge } from '../../core/metrics/registry.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
+
+const emails = new SharedGauge(
+  'rail_outreach_emails',
+  'Emails that wait: due, and nothing holds them; held by a limit, a gap or the window although they are due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted to 100000.',
+  ['state'],
+);
+const oldest = new SharedGauge(
+  'rail_outreach_oldest_seconds',
+  'How long the first could have been sent (due), is being sent (sending), or its search is overdue (unknown).',
+  ['state'],
+);
+const inboxes = new SharedGauge(
+  'rail_inboxes',
+  'Inboxes, by their state: connected, or why they are disconnected: auth_failed, connection_failed, disabled.',
+  ['state'],
+);
+const unread = new SharedGauge(
+  'rail_inbox_unread_seconds',
+  'How long ago the connected inbox was read that waits longest. Replies and unsubscribes in it are not known.',
+);
+
+/** Emails that are due and not sent, inboxes that are disconnected, and mailboxes that are not read. */
+export const outreachBacklog: Backlog = {
+  gauges: [emails, oldest, inboxes, unread],
+  read: async (database) => [...(await readEmails(database)), ...(await readInboxes(database))],
+};
+
+interface Waiting {
+  state: string;
+  size: number;
+  /** Null: its age says nothing. */
+  age: number | null;
+}
+
+async function readEmails(database: Database): Promise<Measured[]> {
+  const waiting: Waiting[] = [];
+  for (const statement of [ofSequences, ofPeople, sending, unknown])
+    waiting.push(...(await run<Waiting>(database, statement)));
+  const of = (state: string) => waiting.filter((one) => one.state === state);
+  return ['due', 'held', 'sending', 'unknown'].flatMap((state) => [
+    { gauge: emails, labels: { state }, value: of(state).reduce((sum, { size }) => sum + size, 0) },
+    ...(state === 'held'
+      ? []
+      : [{ gauge: oldest, labels: { state }, value: Math.max(0, ...of(state).map(({ age }) => age ?? 0)) }]),
+  ]);
+}
+
+/** Of campaigns that send, by what is first in each inbox: what is behind it goes when that has gone. */
+const ofSequences = sql`
+  with lane as materialized (
+    select l.* from recruitment.outreach_lane l where l.due_at <= now()
+  ), counted as (
+    select l.waits_for is null as is_due
+    from lane l
+    cross join lateral (
+      select from recruitment.sequence s
+      where s.organization_id = l.organization_id and s.inbox_id = l.inbox_id and s.campaign_id = l.campaign_id and s.state = l.state
+        and s.open and s.due_at <= now() and s.next_step < l.steps
+    ) as s
+    limit ${most_counted}
+  )
+  select 'due' as state, (count(*) filter (where c.is_due))::integer as size,
+    (select extract(epoch from clock_timestamp() - min(l.free_since))::float8 from lane l where l.waits_for is null) as age
+  from counted c
+  union all
+  select 'held', (count(*) filter (where not c.is_due))::integer, null from counted c`;
+
+/** Invitations, answers and tests, which no limit holds. */
+const ofPeople = sql`
+  select 'due' as state, count(*)::integer as size,
+    extract(epoch from clock_timestamp() - min(greatest(m.due_at, m.created_at)))::float8 as age
+  from recruitment.message m
+  where m.state = 'planned' and m.sequence_id is null and (m.due_at is null or m.due_at <= now())`;
+
+const sending = sql`
+  select 'sending' as state, count(*)::integer as size, extract(epoch from clock_timestamp() - min(m.claimed_at))::float8 as age
+  from recruitment.message m
+  where m.state = 'sending'`;
+
+const unknown = sql`
+  select 'unknown' as state, count(*)::integer as size, extract(epoch from clock_timestamp() - min(m.look_up_at))::float8 as age
+  from recruitment.message m
+  where m.state = 'unknown'`;
+
+async function readInboxes(database: Database): Promise<Measured[]> {
+  const counts = await run<{ state: string; size: number; unread: number | null }>(
+    database,
+    sql`
+      select s.state, count(i.id)::integer as size,
+        extract(epoch from clock_timestamp() - min(greatest(i.imap_last_seen_at, i.connected_at)))::float8 as unread
+      from unnest(array['connected', 'auth_failed', 'connection_failed', 'disabled']) as s (state)
+      left join recruitment.inbox i on i.deleted_at is null and coalesce(i.disconnected_reason, 'connected') = s.state
+      group by s.state`,
+  );
+  const longest = counts.find(({ state }) => state === 'connected')?.unread ?? 0;
+  return [
+    ...counts.map(({ state, size }) => ({ gauge: inboxes, labels: { state }, value: size })),
+    { gauge: unread, labels: {}, value: Math.max(0, longest) },
+  ];
+}

@@ -1,0 +1,49 @@
+/** The lanes of a worker: each is an inbox that sends one email at a time. */
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { once } from '../../core/values/once.ts';
+import type { LaneOf } from './wake.ts';
+
+export class Lanes {
+  readonly #context: WorkerContext;
+  /** Loaded by the first run. */
+  readonly #sender = once(async () => new (await import('./run.ts')).Sender(this.#context));
+  /** The runs of lanes. A job that comes for one that runs has it look again. */
+  readonly #runs = new Map<string, { ended: Promise<void>; looks_again: boolean }>();
+
+  constructor(context: WorkerContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Sends what is due from an inbox, one email after the other, until it has to wait. Two runs of a lane would each take what the other has
+   * claimed for what a dead worker left.
+   */
+  run(lane: LaneOf): Promise<void> {
+    const key = `${lane.organization_id} ${lane.inbox_id}`;
+    const known = this.#runs.get(key);
+    if (known) {
+      known.looks_again = true;
+      return Promise.resolve();
+    }
+    const run = { ended: Promise.resolve(), looks_again: false };
+    this.#runs.set(key, run);
+    run.ended = this.#run(lane, run, () => this.#runs.delete(key));
+    return run.ended;
+  }
+
+  /** Resolves when nothing is being sent any more. */
+  async idle(): Promise<void> {
+    while (this.#runs.size > 0) await Promise.allSettled([...this.#runs.values()].map(({ ended }) => ended));
+  }
+
+  /** What comes until the moment at which it is over has it look again: a job that comes then has a run of its own. */
+  async #run(lane: LaneOf, run: { looks_again: boolean }, over: () => void): Promise<void> {
+    try {
+      const sender = await this.#sender();
+      do await sender.sendDue(lane, run);
+      while (run.looks_again && !this.#context.stopping.aborted);
+    } finally {
+      over();
+    }
+  }
+}

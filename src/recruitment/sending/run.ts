@@ -1,0 +1,198 @@
+/** What a run of a lane does: it claims, sends, and writes what came of it. */
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { batched } from '../../core/postgres/batch.ts';
+import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { databaseTime } from '../../core/values/clock.ts';
+import { disconnectInbox } from '../campaigns/inbox_connection.ts';
+import { isSmtpRefusal } from '../inboxes/login_answer.ts';
+import { isAboutLogin, judgeAnswer } from './answer.ts';
+import { type Claim, type Claimed, claim } from './claim.ts';
+import { type Held, mayEnd } from './confirm.ts';
+import { connectTo, NotConnected } from './connection.ts';
+import { type Attempt, transmit } from './hand_over.ts';
+import { composed } from './letter.ts';
+import { lookUp } from './look_up.ts';
+import { emailEnded, laneRested } from './metrics.ts';
+import { type Ended, recordEnds } from './record_sent.ts';
+import { recordUnsent, type Unsent } from './record_unsent.ts';
+import { type LaneOf, wakeLane } from './wake.ts';
+
+/** Lanes that share a transaction. */
+const most_shared = 50;
+/** A lane whose next slot is nearer than that keeps its connection and waits. */
+const linger_ms = 1_500;
+/** A run gives its slot to another lane after this time. */
+const run_ms = 30_000;
+
+export class Sender {
+  readonly #context: WorkerContext;
+  readonly #organizations = new Map<string, Shared>();
+
+  constructor(context: WorkerContext) {
+    this.#context = context;
+  }
+
+  /** Sends what is due from an inbox until it has to wait. `looks_again` is set by a job that comes meanwhile. */
+  async sendDue(lane: LaneOf, run: { looks_again: boolean }): Promise<void> {
+    const shared = this.#sharedBy(lane.organization_id);
+    const line = new Line(lane, this.#context);
+    const begun = performance.now();
+    try {
+      while (!this.#context.stopping.aborted) {
+        run.looks_again = false;
+        const next = await shared.claim(lane.inbox_id);
+        const is_over = next.is === 'busy' || next.is === 'rest';
+        if (is_over && run.looks_again) continue;
+        if (next.is === 'busy') return;
+        if (next.is === 'rest') {
+          laneRested(next.reason);
+          if (next.until !== null && next.reason === 'gap') await wakeLane(this.#context.store, lane, next.until);
+          return;
+        }
+        if (next.is === 'look_up') await lookUp(this.#context, lane, next.message_id);
+        else await this.#send(lane, next.message, { shared, line });
+        if (next.is === 'send' && !run.looks_again && !isSoon(next.message.next_slot_at))
+          return await wakeLane(this.#context.store, lane, next.message.next_slot_at);
+        if (performance.now() - begun > run_ms) break;
+      }
+      await wakeLane(this.#context.store, lane);
+    } finally {
+      line.close();
+    }
+  }
+
+  async #send(lane: LaneOf, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
+    const { message_id, attempts } = message;
+    const attempt = await this.#attempt(message, { shared, line });
+    emailEnded(attempt);
+    if (attempt.is === 'held') return;
+    if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent', other_id: attempt.other_id });
+    else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
+    else await this.#recordUnsent(lane, { message_id, attempts }, this.#unsentOf(attempt));
+  }
+
+  async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
+    const { message_id, attempts } = message;
+    const letter = await composed(message).catch(unusable);
+    if ('is' in letter) return letter;
+    try {
+      const connection = await line.open();
+      return await transmit(connection, letter, () => shared.mayEnd({ message_id, attempts }), this.#context.cut_off);
+    } catch (error) {
+      if (error instanceof NotConnected) return { is: error.is };
+      throw error;
+    }
+  }
+
+  /** A connection that this worker dropped, because it stops, says nothing of the email. */
+  #unsentOf(attempt: Parameters<typeof unsentOf>[0]): Unsent {
+    return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : unsentOf(attempt);
+  }
+
+  async #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
+    const { store, services } = this.#context;
+    const opening = { organization_id: lane.organization_id, request_id: null };
+    const reason = await transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
+    if (reason) await transaction(store, opening, (tx) => disconnectInbox(tx, { id: lane.inbox_id }, reason));
+  }
+
+  #sharedBy(organization_id: string): Shared {
+    const known = this.#organizations.get(organization_id) ?? share(organization_id, this.#context);
+    this.#organizations.set(organization_id, known);
+    return known;
+  }
+}
+
+type Unusable = { is: 'auth' | 'unreachable' } | { is: 'unusable'; reason: 'recipient_refused' | 'too_large' };
+
+/** What cannot be composed is not tried again: an address that cannot stand in a header, or HTML that is too long. */
+function unusable(error: unknown): Unusable & { is: 'unusable' } {
+  if (error instanceof TypeError) return { is: 'unusable', reason: 'recipient_refused' };
+  if (error instanceof RangeError) return { is: 'unusable', reason: 'too_large' };
+  throw error;
+}
+
+const isSoon = (slot: string): boolean => new Date(slot).getTime() - databaseTime() < linger_ms;
+
+function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
+  if (attempt.is === 'answered') {
+    if (isAboutLogin(attempt.answer)) return { is: isSmtpRefusal(attempt.answer.text) ? 'auth' : 'unreachable' };
+    const { code, text } = attempt.answer;
+    return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
+  }
+  return attempt;
+}
+
+/** What the lanes of an organization do together: each step of many emails is one transaction. */
+interface Shared {
+  claim(inbox_id: string): Promise<Claim>;
+  mayEnd(held: Held): Promise<boolean>;
+  end(ended: Ended): Promise<void>;
+}
+
+function share(organization_id: string, { store, services, worker_id }: WorkerContext): Shared {
+  const opening = { organization_id, request_id: null };
+  const { vault, base_url } = services;
+  const within = <T>(work: (tx: Tx) => Promise<T>) => transaction(store, opening, work);
+  return {
+    claim: together((inbox_ids: string[]) =>
+      within((tx) => claim(tx, inbox_ids, { worker_id, vault, base_url, random: Math.random })),
+    ),
+    mayEnd: together(async (held: Held[]) => {
+      const may = await within((tx) => mayEnd(tx, held, worker_id));
+      return held.map(({ message_id }) => may.has(message_id));
+    }),
+    end: together(async (ends: Ended[]) => {
+      await within((tx) => recordEnds(tx, ends));
+      return ends.map(() => undefined);
+    }),
+  };
+}
+
+/** Batches calls. What fails together is done again one by one, so that nobody fails for another's fault. */
+function together<Item, Result>(work: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+  type Settled = { value: Result } | { error: unknown };
+  const settle = async (items: Item[]): Promise<Settled[]> => {
+    try {
+      return (await work(items)).map((value) => ({ value }));
+    } catch (error) {
+      if (items.length === 1) return [{ error }];
+      const settled: Settled[] = [];
+      for (const item of items) settled.push(...(await settle([item])));
+      return settled;
+    }
+  };
+  const one = batched(settle, { most: most_shared });
+  return async (item) => {
+    const settled = await one(item);
+    if ('error' in settled) throw settled.error;
+    return settled.value;
+  };
+}
+
+/** The connection of a lane's run, opened at the first need. */
+class Line {
+  readonly #lane: LaneOf;
+  readonly #context: WorkerContext;
+  #connection: SMTPConnection | undefined;
+
+  constructor(lane: LaneOf, context: WorkerContext) {
+    this.#lane = lane;
+    this.#context = context;
+  }
+
+  /** @throws NotConnected */
+  async open(): Promise<SMTPConnection> {
+    if (!this.#connection || isClosed(this.#connection)) {
+      this.#connection = await connectTo(this.#lane, this.#context);
+    }
+    return this.#connection;
+  }
+
+  close(): void {
+    if (this.#connection && !isClosed(this.#connection)) this.#connection.quit();
+  }
+}
+
+const isClosed = (connection: SMTPConnection): boolean => (connection as unknown as { _destroyed: boolean })._destroyed;

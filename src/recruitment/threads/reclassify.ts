@@ -1,0 +1,142 @@
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { requireState } from '../../core/values/fields.ts';
+import type { Actor } from '../brands/acting.ts';
+import { takeBackJudged } from '../contact/judged.ts';
+import type { Stage } from '../events/fields.ts';
+import { recordActivity } from '../prospects/activity.ts';
+import { lockSuppressions } from '../prospects/barred_site.ts';
+import { type Prospect, prospects } from '../prospects/prospect.ts';
+import { moveStage } from '../prospects/stage.ts';
+import { countReply, effectOf, tellReply } from '../reading/reply.ts';
+import { stageAfterReply } from '../reading/stage_after_reply.ts';
+import { type Message, messages, type ReplyKind } from '../sequences/message.ts';
+import { stopSequences } from '../sequences/stop.ts';
+
+/**
+ * Corrects what the text of a mail was judged to be: the message, its thread, and the prospect's stage where it is their last reply. What the wrong
+ * judgement barred is lifted. What was no reply becomes one, and is told as one. Locks suppressions, prospect, message and thread, in this order.
+ * @throws Problem resource_not_found; invalid_state_transition where nothing was read from its text
+ */
+export async function reclassify(
+  tx: Tx,
+  vault: Vault,
+  message_id: string,
+  kind: ReplyKind,
+  by: Actor,
+): Promise<Message> {
+  const { prospect_id, purpose } = await messages.get(tx, message_id);
+  const concerned = prospect_id === null ? [] : [prospect_id];
+  if (kind !== 'angry') await takeBackJudged(tx, vault, message_id, concerned, by);
+  else if (purpose === 'unsubscribe') await lockSuppressions(tx);
+  const [prospect] = await prospects.lockMany(tx, concerned);
+  const message = await messages.get(tx, message_id, { lock: true });
+  requireText(message);
+  const is_reply = message.reply_kind !== null && !(await isSetAside(tx, message));
+  if (message.reply_kind === kind && !message.needs_review) return message;
+  const corrected = await messages.update(tx, message_id, {
+    ...{ purpose: 'reply', reply_kind: kind, auto_reply_kind: null, confidence: 1, needs_review: false },
+  });
+  if (message.thread_id !== null) await refreshThread(tx, message.thread_id);
+  if (!prospect) return corrected;
+  const is_last = await isLastReply(tx, message);
+  if (!is_reply) await becomeReply(tx, message, prospect, kind, by);
+  else if (message.reply_kind !== kind) noteCorrected(tx, message, prospect, kind, by);
+  if (is_last) {
+    const to = stageAfterCorrection(prospect.stage, message, kind);
+    await moveStage(tx, prospect, { to, reason: 'reply_received', by });
+  }
+  return corrected;
+}
+
+const words: Partial<Record<Message['purpose'], string>> = {
+  unsubscribe: 'The prospect unsubscribed by a link, one-click or a mailto address, which cannot be taken back.',
+  bounce: 'A mail server wrote this message, so it is no reply.',
+  complaint: 'A mail provider wrote this message, so it is no reply.',
+};
+
+/** @throws Problem invalid_state_transition */
+function requireText({ direction, purpose, confidence }: Message): void {
+  const is_text = purpose === 'reply' || purpose === 'auto_reply' || (purpose === 'unsubscribe' && confidence !== null);
+  requireState(
+    direction === 'inbound' && is_text,
+    words[purpose] ?? `Only a reply has a kind, and the purpose of this message is '${purpose}'.`,
+  );
+}
+
+/** A reply that was kept for a person to look at, and changed nothing: it was not told. */
+async function isSetAside(tx: Tx, { id, prospect_id, needs_review, confidence }: Message): Promise<boolean> {
+  if (!needs_review || confidence !== 0) return false;
+  const told = await tx.maybe(sql`
+    select from recruitment.activity t
+    where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.kind = 'replied' and t.data ->> 'message_id' = ${id}
+    limit 1`);
+  return told === undefined;
+}
+
+/** What was taken for an automatic reply or an unsubscribe, or was set aside, is counted and told now, and the sequence that it ended was answered. */
+async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: ReplyKind, by: Actor): Promise<void> {
+  await stopSequences(tx, [prospect.id], 'replied');
+  await tx.all(sql`
+    update recruitment.sequence t set state = 'replied', updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${message.sequence_id} and t.state = 'unsubscribed'`);
+  await tx.all(sql`
+    update recruitment.message t set unsubscribed_at = null
+    where ${tenant(tx)} and t.sequence_id = ${message.sequence_id} and t.direction = 'outbound' and t.unsubscribed_at is not null
+      and exists (
+        select from recruitment.prospect p
+        where p.organization_id = t.organization_id and p.id = t.prospect_id and p.unsubscribed_at is null
+      )`);
+  await countReply(tx, prospect.id);
+  if (message.reply_kind !== kind) noteCorrected(tx, message, prospect, kind, by);
+  tellReply(tx, message, prospect.id, kind, by);
+}
+
+function noteCorrected(tx: Tx, message: Message, { id: prospect_id }: Prospect, to: ReplyKind, by: Actor): void {
+  const data = { message_id: message.id, from: message.reply_kind ?? message.purpose, to };
+  recordActivity(tx, 'reply_reclassified', by, [{ prospect_id, data }]);
+}
+
+/** The kind of a thread is that of its last reply. */
+const refreshThread = (tx: Tx, thread_id: string): Promise<object[]> =>
+  tx.all(sql`
+    with locked as materialized (
+      select t.id from recruitment.thread t where ${tenant(tx)} and t.id = ${thread_id} for no key update
+    )
+    update recruitment.thread t
+    set
+      (reply_kind, last_reply_at) = (
+        select m.reply_kind, m.received_at from recruitment.message m
+        where m.organization_id = t.organization_id and m.thread_id = t.id and m.purpose = 'reply'
+        order by m.received_at desc, m.id desc
+        limit 1
+      ),
+      needs_review = exists (
+        select from recruitment.message m
+        where m.organization_id = t.organization_id and m.thread_id = t.id and m.needs_review
+      ),
+      updated_at = ${tx.now}::timestamptz
+    from locked where ${tenant(tx)} and t.id = locked.id`);
+
+async function isLastReply(tx: Tx, { id, prospect_id, received_at }: Message): Promise<boolean> {
+  const later = await tx.maybe(sql`
+    select t.id from recruitment.message t
+    where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.purpose = 'reply'
+      and (t.received_at, t.id) > (${received_at}::timestamptz, ${id})
+    limit 1`);
+  return later === undefined;
+}
+
+type Misread = Pick<Message, 'purpose' | 'reply_kind' | 'confidence'>;
+
+/** As a reply of the right kind would have moved them, and back from where the wrong judgement had: never out of `agreed` or `active`. */
+export function stageAfterCorrection(stage: Stage, before: Misread, after: ReplyKind): Stage {
+  return stageAfterReply(stage === wrongStage(before) ? 'contacted' : stage, after);
+}
+
+function wrongStage({ purpose, reply_kind, confidence }: Misread): Stage | undefined {
+  if (reply_kind !== null) return stageAfterReply('contacted', effectOf(reply_kind, confidence));
+  return purpose === 'unsubscribe' ? 'lost' : undefined;
+}
