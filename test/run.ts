@@ -29,7 +29,6 @@ const slow = [
   'test/commands/',
   'test/every_operation.test.ts',
   'test/program/payouts/race.test.ts',
-  'test/core/description/examples.test.ts',
   'test/recruitment/outreach/reading',
   'test/recruitment/outreach/sending.test.ts',
   'test/data/graphql/limits.test.ts',

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
 import { cpuLine, isProfiled } from './profile.ts';
 
 /**
@@ -17,4 +18,4 @@ registerHooks({
       : next(specifier, context),
 });
 
-if (isProfiled()) process.once('exit', () => writeSync(1, `${cpuLine()}\n`));
+if (isProfiled() && isMainThread) process.once('exit', () => writeSync(1, `${cpuLine()}\n`));
