@@ -338,7 +338,7 @@ t.test('rail run does a scheduled job as of another time', async (t) => {
   await t.test('and what runs by the clock goes on before that time', async (t) => {
     const schedule = schedules.find(({ name }) => name === 'program/mature_commissions');
     const at = new Date(Date.now() + 10 * 60_000);
-    await runDue(service.store, schedule as (typeof schedules)[number], at);
+    await runDue(service.store, [schedule as (typeof schedules)[number]], at);
     const ticks = await service.query(sql`
       select tick from core.scheduled_run
       where name = 'program/mature_commissions' and tick between ${at.toISOString()}::timestamptz - interval '1 minute' and ${at.toISOString()}`);

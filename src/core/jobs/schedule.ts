@@ -9,6 +9,7 @@ import { logFailure } from '../postgres/outage.ts';
 import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import { most_skew_ms } from '../values/clock.ts';
 import { newId } from '../values/id.ts';
+import { service_opening } from './task.ts';
 
 /** A job that runs at times of the clock (UTC). */
 export interface Schedule {
@@ -89,18 +90,19 @@ async function minuteOfPostgres(
  */
 export function minuteOf(store: Store, schedules: Schedule[], log: Logger): (at: Date) => Promise<void> {
   const run_until = new Map<string, number>();
-  const runSchedule = async (schedule: Schedule, at: Date): Promise<void> => {
+  const mayBeDue = (schedule: Schedule, at: Date): boolean => {
     const after = run_until.get(schedule.name);
-    if (after !== undefined && ticksBetween(schedule, after, at.getTime()).length === 0) return;
-    try {
-      await runDue(store, schedule, at);
-      run_until.set(schedule.name, at.getTime());
-    } catch (error) {
-      logFailure(log, error, 'a tick failed; it is tried again within a minute', { schedule: schedule.name });
-    }
+    return after === undefined || ticksBetween(schedule, after, at.getTime()).length > 0;
   };
   return async (at) => {
-    await Promise.all(schedules.map((schedule) => runSchedule(schedule, at)));
+    const asked = schedules.filter((schedule) => mayBeDue(schedule, at));
+    if (asked.length === 0) return;
+    try {
+      await runDue(store, asked, at);
+      for (const { name } of asked) run_until.set(name, at.getTime());
+    } catch (error) {
+      logFailure(log, error, 'the ticks of a minute failed; they are tried again within a minute');
+    }
   };
 }
 
@@ -124,27 +126,41 @@ export async function register(store: Store, schedules: Schedule[]): Promise<voi
   );
 }
 
-/** Runs every tick up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of them back. */
-export async function runDue(store: Store, schedule: Schedule, at: Date): Promise<void> {
-  const [known] = await run<{ last: string }>(
+/**
+ * Runs every tick of these schedules up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of
+ * them back.
+ */
+export async function runDue(store: Store, schedules: Schedule[], at: Date): Promise<void> {
+  const lasts = await run<{ name: string; last: string }>(
     store.database,
-    sql`select coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= ${at.toISOString()}::timestamptz), s.since) as last
-      from core.schedule s where s.name = ${schedule.name}`,
+    sql`select s.name, coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= ${at.toISOString()}::timestamptz), s.since) as last
+      from core.schedule s where s.name = any (${schedules.map(({ name }) => name)}::text[])`,
   );
-  if (!known) throw new Error(`The schedule '${schedule.name}' is not registered.`);
-  for (const tick of ticksBetween(schedule, Date.parse(known.last), at.getTime())) {
-    await transaction(store, { organization_id: null, request_id: null }, (tx) => runTick(tx, schedule.name, tick));
-  }
+  const last_of = new Map(lasts.map(({ name, last }) => [name, Date.parse(last)]));
+  const due = schedules.flatMap((schedule) => {
+    const last = last_of.get(schedule.name);
+    if (last === undefined) throw new Error(`The schedule '${schedule.name}' is not registered.`);
+    return ticksBetween(schedule, last, at.getTime()).map((tick) => ({ name: schedule.name, tick }));
+  });
+  if (due.length > 0) await transaction(store, service_opening, (tx) => runTicks(tx, due));
 }
 
-/** Enqueues one tick's job, unless somebody has: the row and the job are one transaction. @returns the run's id */
-export async function runTick(tx: Tx, name: string, tick: string): Promise<string | undefined> {
-  const inserted = await tx.maybe<{ id: string }>(sql`
-    insert into core.scheduled_run (id, name, tick) values (${newId('run')}, ${name}, ${tick}::timestamptz)
+/** Enqueues one tick's job, unless somebody has. @returns the run's id */
+export const runTick = async (tx: Tx, name: string, tick: string): Promise<string | undefined> =>
+  (await runTicks(tx, [{ name, tick }]))[0];
+
+/** Enqueues the jobs of ticks, but of those that somebody has enqueued: a row and its job are one transaction. @returns the runs' ids */
+async function runTicks(tx: Tx, ticks: { name: string; tick: string }[]): Promise<string[]> {
+  const runs = ticks.map((each) => ({ id: newId('run'), ...each }));
+  const inserted = await tx.all<{ id: string }>(sql`
+    insert into core.scheduled_run (id, name, tick)
+    select r.id, r.name, r.tick from json_to_recordset(${JSON.stringify(runs)}::json) as r (id text, name text, tick timestamptz)
     on conflict on constraint scheduled_run_once do nothing
     returning id`);
-  if (inserted) tx.enqueue(name, { run_id: inserted.id, tick });
-  return inserted?.id;
+  const begun = new Set(inserted.map(({ id }) => id));
+  const own = runs.filter(({ id }) => begun.has(id));
+  for (const { id, name, tick } of own) tx.enqueue(name, { run_id: id, tick });
+  return own.map(({ id }) => id);
 }
 
 /**

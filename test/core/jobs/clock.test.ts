@@ -159,7 +159,7 @@ t.test('a clock that is set is looked at soon, not with the next minute', async 
 t.test('of ticks that were missed for decades, those of the last year are run', async (t) => {
   const schedule = { name: 'test/decades', cron: '0 0 1 * *', missed: 'each' as const };
   await rail.query(sql`insert into core.schedule (name, since) values (${schedule.name}, '1999-01-01T00:00:00Z')`);
-  await runDue(rail.store, schedule, new Date('2026-03-15T00:00:00Z'));
+  await runDue(rail.store, [schedule], new Date('2026-03-15T00:00:00Z'));
   const [found] = await rail.query<Json>(
     sql`select count(*) as runs, min(tick) as first from core.scheduled_run where name = ${schedule.name}`,
   );

@@ -61,7 +61,7 @@ t.test('on a database', async (t) => {
     await knownSince(schedule.name, '2026-03-01T11:59:30Z');
     for (let minute = 0; minute < 10; minute++) {
       const at = new Date(Date.parse('2026-03-01T12:00:00.250Z') + minute * 60_000);
-      await Promise.all([1, 2, 3].map(() => runDue(rail.store, schedule, at)));
+      await Promise.all([1, 2, 3].map(() => runDue(rail.store, [schedule], at)));
     }
     const made = await runs(schedule.name);
     t.equal(made.length, 10);
@@ -77,14 +77,14 @@ t.test('on a database', async (t) => {
     const schedule = named('test/each', 'each');
     await register(rail.store, [schedule]);
     await knownSince(schedule.name, '2026-01-31T23:57:10Z');
-    await runDue(rail.store, schedule, new Date('2026-02-01T00:01:05Z'));
+    await runDue(rail.store, [schedule], new Date('2026-02-01T00:01:05Z'));
     t.same(
       (await jobs(schedule.name)).map(({ payload }) => payload.tick),
       ['23:58', '23:59']
         .map((at) => `2026-01-31T${at}:00.000Z`)
         .concat(['00:00', '00:01'].map((at) => `2026-02-01T${at}:00.000Z`)),
     );
-    await runDue(rail.store, schedule, new Date('2026-02-01T00:01:59Z'));
+    await runDue(rail.store, [schedule], new Date('2026-02-01T00:01:59Z'));
     t.equal((await runs(schedule.name)).length, 4, 'and not again');
   });
 
@@ -92,7 +92,7 @@ t.test('on a database', async (t) => {
     const schedule = named('test/latest', 'latest', '0 * * * *');
     await register(rail.store, [schedule]);
     await knownSince(schedule.name, '2026-01-31T20:30:00Z');
-    await runDue(rail.store, schedule, new Date('2026-02-01T00:59:00Z'));
+    await runDue(rail.store, [schedule], new Date('2026-02-01T00:59:00Z'));
     t.same(
       (await runs(schedule.name)).map(({ tick }) => tick),
       ['2026-02-01T00:00:00.000Z'],
@@ -129,7 +129,7 @@ t.test('on a database', async (t) => {
   await t.test('a schedule that becomes known runs nothing from before', async (t) => {
     const schedule = named('test/new', 'each', '0 0 * * *');
     await register(rail.store, [schedule]);
-    await runDue(rail.store, schedule, new Date());
+    await runDue(rail.store, [schedule], new Date());
     t.same(await runs(schedule.name), []);
   });
 
@@ -138,7 +138,7 @@ t.test('on a database', async (t) => {
     await register(rail.store, [schedule]);
     await knownSince(schedule.name, '2026-03-01T12:00:00Z');
     await register(rail.store, [schedule]);
-    await runDue(rail.store, schedule, new Date('2026-03-01T12:01:00Z'));
+    await runDue(rail.store, [schedule], new Date('2026-03-01T12:01:00Z'));
     t.equal((await runs(schedule.name)).length, 1);
   });
 });
