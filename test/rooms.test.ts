@@ -95,7 +95,6 @@ const small_files = [
   'recruitment/imports/whole_number.ts',
   'recruitment/reading/named_ids.ts',
   'recruitment/replies/wish.ts',
-  'recruitment/sending/worker_extension.ts',
   'recruitment/slots.ts',
   'worker.ts',
 ];

@@ -309,7 +309,7 @@ create index sequence_by_company on recruitment.sequence (organization_id, campa
   where open and company_hmac is not null;
 create index sequence_by_domain on recruitment.sequence (organization_id, domain_hmac) where open;
 create index sequence_by_prospect on recruitment.sequence (organization_id, prospect_id, id);
-create index sequence_lane on recruitment.sequence (organization_id, inbox_id, campaign_id, state, due_at) where open and due_at is not null;
+create index sequence_queue on recruitment.sequence (organization_id, inbox_id, campaign_id, state, due_at) where open and due_at is not null;
 create index sequence_open on recruitment.sequence (organization_id, campaign_id, inbox_id) where open;
 create index sequence_to_complete on recruitment.sequence (organization_id, campaign_id, next_step, due_at)
   where state = 'active' and due_at is not null;
@@ -431,7 +431,7 @@ create index message_by_unsubscribed_at on recruitment.message (organization_id,
   where unsubscribed_at is not null;
 create index message_complaints on recruitment.message (organization_id, inbox_id, received_at)
   where purpose = 'complaint';
-create unique index message_one_in_lane on recruitment.message (organization_id, inbox_id) where state = 'sending';
+create unique index message_sending_unique on recruitment.message (organization_id, inbox_id) where state = 'sending';
 create index message_other_ids on recruitment.message using gin (other_message_ids) where other_message_ids <> '{}';
 create index message_planned on recruitment.message (organization_id, inbox_id) where state = 'planned';
 create index message_refused on recruitment.message (organization_id, campaign_id, bounced_at)

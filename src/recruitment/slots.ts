@@ -5,6 +5,6 @@ const of_discovery = [
   'recruitment/visit_prospect',
   'recruitment/reveal_addresses',
 ];
-const of_mail = ['recruitment/send_from_inbox', 'recruitment/tend_mailbox'];
+const of_mail = ['recruitment/send_from_inbox', 'recruitment/read_mailbox'];
 
 export const slots = { [of_discovery.join(' ')]: 5, [of_mail.join(' ')]: 5 };

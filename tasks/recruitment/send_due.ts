@@ -1,13 +1,13 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 import { organizationsToComplete } from '../../src/recruitment/sending/complete_sequences.ts';
-import { wakeLanes, wakeMailboxes } from '../../src/recruitment/sending/wake.ts';
+import { wakeMailboxes, wakeQueues } from '../../src/recruitment/sending/wake.ts';
 
 /** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */
 export default task({
   payload: scheduled,
   async run({ tx, payload: { run_id, tick } }) {
-    await wakeLanes(tx);
+    await wakeQueues(tx);
     await wakeMailboxes(tx);
     for (const { organization_id } of await organizationsToComplete(tx, tick)) {
       tx.enqueue(

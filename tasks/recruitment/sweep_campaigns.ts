@@ -7,7 +7,7 @@ export default task({
   payload: scheduled,
   async run({ tx, payload: { run_id, tick } }) {
     for (const { is_start, ...campaign } of await campaignsDue(tx, tick)) {
-      tx.enqueue(is_start ? 'recruitment/start_campaign' : 'recruitment/tidy_campaign', { ...campaign, run_id });
+      tx.enqueue(is_start ? 'recruitment/start_campaign' : 'recruitment/finish_campaign', { ...campaign, run_id });
     }
   },
 });

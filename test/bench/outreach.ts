@@ -15,7 +15,7 @@ import { type Store, transaction } from '../../src/core/postgres/transaction.ts'
 import { writeEvents } from '../../src/products.ts';
 import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
 import { composeMail } from '../../src/recruitment/composing/mail.ts';
-import { wakeLanes } from '../../src/recruitment/sending/wake.ts';
+import { wakeQueues } from '../../src/recruitment/sending/wake.ts';
 import { openSender, step } from '../recruitment/outreach/outreach.ts';
 import type { Bench, Sample } from './harness.ts';
 import { startNode, startPostgres } from './processes.ts';
@@ -61,7 +61,7 @@ export const outreach: Bench = {
     async function send(): Promise<Sample> {
       const { organization_id } = await open();
       const began = performance.now();
-      await transaction(store, { organization_id: null, request_id: null }, wakeLanes);
+      await transaction(store, { organization_id: null, request_id: null }, wakeQueues);
       for (let sent = 0; sent < size; await sleep(50)) {
         const [counted] = await query<{ sent: number }>(
           sql`select count(*)::integer as sent from recruitment.message where organization_id = ${organization_id} and state = 'sent'`,

@@ -201,7 +201,7 @@ async function judge(
   };
 }
 
-/** Waits, and wakes the lanes as the sweep does, only more often. */
+/** Waits, and wakes the queues as the sweep does, only more often. */
 async function until(holds: () => boolean | Promise<boolean>, wake: () => Promise<unknown>): Promise<void> {
   for (let nth = 0; !(await holds()); nth++) {
     await sleep(20);

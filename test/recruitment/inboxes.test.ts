@@ -2,7 +2,7 @@ import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
 import { loginOf } from '../../src/recruitment/inboxes/given_login.ts';
-import { openMailbox } from '../../src/recruitment/sending/mailbox.ts';
+import { openMailbox } from '../../src/recruitment/sending/look_up.ts';
 import { type Caller, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { stablePort } from '../ports.ts';
 import { access_token, password, startMailbox, startTokenServer } from './mailbox.ts';

@@ -87,7 +87,7 @@ async function follow(store: Store, wanted: Wanted, stopping: AbortSignal): Prom
   }
 }
 
-/** What `recruitment.outreach_lane` names. */
+/** What `recruitment.outreach_queue` names. */
 const limits = {
   due: 'next due time',
   window: 'window',
@@ -144,7 +144,7 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
         ) as any
       ) connected
       left join lateral (
-        select l.goes_at, l.waits_for from recruitment.outreach_lane l
+        select l.goes_at, l.waits_for from recruitment.outreach_queue l
         where l.organization_id = t.organization_id and l.campaign_id = t.id
         order by l.goes_at
         limit 1

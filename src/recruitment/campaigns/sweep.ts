@@ -8,7 +8,7 @@ import { hasConnectedInbox } from './resume.ts';
 import { isUnscheduling, requestUnschedule } from './unschedule.ts';
 
 /** Finishes a campaign that is over, pauses one that bounced too often or whose last inbox was disconnected meanwhile, has sequences scheduled that are not. */
-export async function tidyCampaign(tx: Tx, campaign_id: string): Promise<void> {
+export async function sweepCampaign(tx: Tx, campaign_id: string): Promise<void> {
   const { state, inbox_ids } = await lockCampaign(tx, campaign_id);
   if (state !== 'sending') return;
   await finishCampaigns(tx, [campaign_id]);

@@ -1,4 +1,11 @@
-/** What a mail server's answer means for the email: pure values. */
+/**
+ * What a mail server's answer means for the email: pure values.
+ *
+ * - A full mailbox of a recipient (x.2.2) is no quota. A refusal is a hard bounce, or a block that counts for `bounce_rate`, by what makes a report of a
+ *   server one; refused at the end of its content without a reason it is a block.
+ * - A login that is withdrawn amid a connection (530, 534, 535, 538 to any command) counts as a refused login, and fails no email.
+ * - A 4xx is tried again after 5 minutes, then three times as long each time, at most 4 hours.
+ */
 import { isBlock, judgeReport, type Verdict as Report } from '../../mail/incoming/bounces/verdict.ts';
 import type { BounceReason } from '../sequences/message.ts';
 import type { Refusal } from '../sequences/sequence.ts';
@@ -31,7 +38,7 @@ export const isAboutLogin = ({ code }: Answer): boolean => [530, 534, 535, 538].
  * "5.1.x (but 5.1.7 and 5.1.8): a hard bounce. 5.4.5 and texts of quota: planned again. Another 5xx: failed; a 4xx: tried again." What a refusal says of the
  * address is read as the report of a server is: it is dead only where its words do not say another thing.
  */
-export function judgeAnswer({ code, text, command }: Answer): Verdict {
+export function classifyAnswer({ code, text, command }: Answer): Verdict {
   const status = enhancedStatus(text);
   if (status === '5.4.5' || quota_texts.test(text)) return { is: 'quota' };
   if (code < 500) return { is: 'later' };

@@ -52,11 +52,11 @@ async function readEmails(database: Database): Promise<Measured[]> {
 
 /** Of campaigns that send, by what is first in each inbox: what is behind it goes when that has gone. */
 const ofSequences = sql`
-  with lane as materialized (
-    select l.* from recruitment.outreach_lane l where l.due_at <= now()
+  with queue as materialized (
+    select l.* from recruitment.outreach_queue l where l.due_at <= now()
   ), counted as (
     select l.waits_for is null as is_due
-    from lane l
+    from queue l
     cross join lateral (
       select from recruitment.sequence s
       where s.organization_id = l.organization_id and s.inbox_id = l.inbox_id and s.campaign_id = l.campaign_id and s.state = l.state
@@ -65,7 +65,7 @@ const ofSequences = sql`
     limit ${most_counted}
   )
   select 'due' as state, (count(*) filter (where c.is_due))::integer as size,
-    (select extract(epoch from clock_timestamp() - min(l.free_since))::float8 from lane l where l.waits_for is null) as age
+    (select extract(epoch from clock_timestamp() - min(l.free_since))::float8 from queue l where l.waits_for is null) as age
   from counted c
   union all
   select 'held', (count(*) filter (where not c.is_due))::integer, null from counted c`;

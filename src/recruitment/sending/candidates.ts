@@ -1,4 +1,11 @@
-/** The sequences whose turn it is in a lane, each with all that it is judged and rendered by. */
+/**
+ * The sequences whose turn it is in a queue, each with all that it is checked and rendered by.
+ *
+ * - One that the window or the company's limit holds up gets the next opening as its time. One whose campaign has begun its new ones of the day keeps its
+ *   time.
+ * - One that has not begun and whose address was deleted since is scheduled anew: it goes to another address of the prospect, or fails where there is none.
+ * - A cancelled message of a sequence that goes on (its campaign was paused in the last moment) is sent later as the same row.
+ */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -14,7 +21,7 @@ import { renderTemplates } from '../composing/templates.ts';
 import { being_barred, endOf, is_barred, type Reason } from '../contact/suppression.ts';
 import { isUnpaused, type SendFailure } from '../sequences/sequence.ts';
 import type { End } from '../sequences/stop.ts';
-import { type Lane, newLeft, type Sending } from './queue_limits.ts';
+import { newLeft, type Queue, type Sending } from './limits.ts';
 
 type ProspectOrNone = { [Name in keyof ProspectValues]: ProspectValues[Name] | null };
 
@@ -63,7 +70,7 @@ export interface Candidate extends ProspectOrNone {
 }
 
 /**
- * Locks up to `most` due sequences of each lane: follow-ups before first emails, then by the time that they were due. Skips those that others
+ * Locks up to `most` due sequences of each queue: follow-ups before first emails, then by the time that they were due. Skips those that others
  * have locked. To be called with suppressions held.
  */
 export const lockCandidates = (
@@ -135,7 +142,7 @@ export const lockCandidates = (
     for no key update of t skip locked`);
 };
 
-export type Judged =
+export type Checked =
   | { is: 'fit' }
   /** Not now: its turn comes again then. */
   | { is: 'later'; due_at: Date }
@@ -146,7 +153,7 @@ export type Judged =
   | { is: 'unfit'; reason: SendFailure };
 
 /** "At its turn no address, suppressed, or a template error: failed." What the window and the company's limit hold up is moved. */
-export function judge(candidate: Candidate, campaign: Sending, now: Date): Judged {
+export function check(candidate: Candidate, campaign: Sending, now: Date): Checked {
   if (hasLostAddress(candidate)) return { is: 'unscheduled' };
   if (candidate.being_barred) return { is: 'over', end: endOf(candidate.being_barred) };
   const reason = unfitFor(candidate);
@@ -189,16 +196,16 @@ export interface Rendered {
 }
 
 /** @returns undefined where a template cannot be rendered for the prospect */
-export function rendered(candidate: Candidate, lane: Lane, message_id: string): Rendered | undefined {
+export function rendered(candidate: Candidate, queue: Queue, message_id: string): Rendered | undefined {
   const { step, previous } = candidate;
   const variant = variantFor(step, { sequence_id: candidate.id, step_index: candidate.next_step });
   try {
     const templates = templatesOf(step, { step_index: candidate.next_step, variant });
-    const mail = renderTemplates(templates, valuesOf(candidate, lane));
+    const mail = renderTemplates(templates, valuesOf(candidate, queue));
     return {
       ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
       subject: previous ? replySubject(previous.subject ?? mail.subject) : (candidate.first_subject ?? mail.subject),
-      rfc_message_id: storedMessageIdOf(message_id, lane.email, candidate.resends ?? 0),
+      rfc_message_id: storedMessageIdOf(message_id, queue.email, candidate.resends ?? 0),
       ...storedThreadHeaders(previous),
     };
   } catch (error) {
@@ -207,5 +214,5 @@ export function rendered(candidate: Candidate, lane: Lane, message_id: string): 
   }
 }
 
-const valuesOf = ({ brand_name: name, ...candidate }: Candidate, lane: Lane): TemplateValues =>
-  templateValues(candidate as ProspectValues, { ...candidate, name }, lane);
+const valuesOf = ({ brand_name: name, ...candidate }: Candidate, queue: Queue): TemplateValues =>
+  templateValues(candidate as ProspectValues, { ...candidate, name }, queue);

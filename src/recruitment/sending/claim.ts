@@ -1,4 +1,4 @@
-/** Step 1 of an email: whose turn it is, judged again, reserved and written down before anything is sent. */
+/** Step 1 of an email: finds whose turn it is, checks it, reserves what it counts towards, and writes it down before anything is sent. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import { LostRace } from '../../core/postgres/errors.ts';
@@ -11,26 +11,25 @@ import { requestSchedule } from '../campaigns/request_schedule.ts';
 import { gapSeconds } from '../inboxes/limits.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type End, endEach } from '../sequences/stop.ts';
-import { type Candidate, judge, lockCandidates, type Rendered, rendered } from './candidates.ts';
+import { type Candidate, check, lockCandidates, type Rendered, rendered } from './candidates.ts';
 import { type Draft, draftsOf } from './letter.ts';
 import {
+  type Counted,
   canBeOpen,
   heldUntil,
-  type Lane,
-  lockLanes,
+  lockQueues,
   planLeft,
+  type Queue,
+  reserve,
   type Sending,
   sendingCampaigns,
-} from './queue_limits.ts';
-import { type Counted, giveBack, reserve } from './reserve.ts';
+} from './limits.ts';
+import { cancel, type Recovered, recover } from './recover.ts';
 
-/** What a lane is to do. */
+/** What a queue is to do. */
 export type Claim =
   | { is: 'send'; message: Claimed }
-  /** It may have been sent by a worker that died: to be looked for. */
-  | { is: 'look_up'; message_id: string }
-  /** Another worker sends from it. */
-  | { is: 'busy' }
+  | Recovered
   /** Nothing is to be sent before. Null: nothing waits. */
   | { is: 'rest'; until: string | null; reason: Rest };
 
@@ -50,39 +49,33 @@ export interface Claiming {
   random: () => number;
 }
 
-/** Sequences of a lane that are judged at a time, once the first one could not be sent to. */
-const most_judged = 50;
+/** Sequences of a queue that are checked at a time, once the first one could not be sent to. */
+const most_checked = 50;
 const most_rounds = 4;
 
 /**
  * Claims one email for each of these inboxes of an organization, as far as there is one to send. Waits for nobody: what others have locked is
  * left to them.
- * @param inbox_ids of lanes from which this worker sends nothing just now: what it has claimed from them is an orphan
+ * @param inbox_ids of queues from which this worker sends nothing just now: what it has claimed from them was left behind
  * @throws LostRace, after which the transaction is run again
  */
 export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Promise<Claim[]> {
   const now = new Date(tx.now);
-  const [, lanes, campaigns, plan] = await Promise.all([
+  const [, queues, campaigns, plan] = await Promise.all([
     holdSuppressions(tx),
-    lockLanes(tx, inbox_ids),
+    lockQueues(tx, inbox_ids),
     sendingCampaigns(tx, now),
     planLeft(tx),
   ]);
-  const claims = new Map<string, Claim>();
-  const free: Lane[] = [];
-  for (const lane of lanes) {
-    const taken = ofOrphan(lane, claiming.worker_id);
-    if (taken) claims.set(lane.id, taken);
-    else if (!lane.is_deleted) free.push(lane);
-  }
-  await takeOver(tx, lanes, claims, claiming.worker_id);
-  const plans = free.flatMap((lane) => (lane.planned === null ? [] : [{ lane, message_id: lane.planned }]));
-  const others = free.filter((lane) => lane.planned === null);
-  for (const lane of others) {
+  const claims = new Map<string, Claim>(await recover(tx, queues, claiming.worker_id));
+  const free = queues.filter(({ id, is_deleted }) => !claims.has(id) && !is_deleted);
+  const plans = free.flatMap((queue) => (queue.planned === null ? [] : [{ queue, message_id: queue.planned }]));
+  const others = free.filter((queue) => queue.planned === null);
+  for (const queue of others) {
     const held =
-      heldUntil(lane, now) ??
+      heldUntil(queue, now) ??
       (plan.left === 0 ? { until: nextMidnight('UTC', now), reason: 'plan' as const } : undefined);
-    if (held) claims.set(lane.id, { is: 'rest', until: held.until.toISOString(), reason: held.reason });
+    if (held) claims.set(queue.id, { is: 'rest', until: held.until.toISOString(), reason: held.reason });
   }
   const turns = await turnsOf(
     tx,
@@ -90,62 +83,15 @@ export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Pr
     { campaigns, plan, now },
   );
   await writeClaims(tx, { plans, turns }, claims, claiming);
-  for (const lane of others) if (!claims.has(lane.id)) claims.set(lane.id, { is: 'rest', until: null, reason: 'idle' });
+  for (const queue of others)
+    if (!claims.has(queue.id)) claims.set(queue.id, { is: 'rest', until: null, reason: 'idle' });
   await rest(tx, claims);
   return inbox_ids.map((id) => claims.get(id) ?? { is: 'busy' });
 }
 
-/** What a lane does whose last email has no outcome yet. Undefined: there is none, or it was not sent and is given back. */
-function ofOrphan({ sending }: Lane, worker_id: string): Claim | undefined {
-  if (!sending) return undefined;
-  const is_orphan = sending.claimed_by === null || sending.claimed_by === worker_id;
-  if (!is_orphan) return { is: 'busy' };
-  return sending.phase === 'data' ? { is: 'look_up', message_id: sending.id } : undefined;
-}
-
-/**
- * After a crash: "phase claimed is safe to send again (same row, same Message-ID)". It is planned again, and judged again when its turn comes;
- * one whose inbox was deleted meanwhile is cancelled. What may have been sent is taken over.
- */
-async function takeOver(tx: Tx, lanes: Lane[], claims: Map<string, Claim>, worker_id: string): Promise<void> {
-  const unsentOf = (deleted: boolean) =>
-    lanes.flatMap(({ id, sending, is_deleted }) =>
-      sending && !claims.has(id) && is_deleted === deleted ? [sending.id] : [],
-    );
-  const unsent = unsentOf(false);
-  await cancel(tx, unsentOf(true));
-  const doubtful = [...claims.values()].flatMap((claimed) => (claimed.is === 'look_up' ? [claimed.message_id] : []));
-  if (doubtful.length > 0) {
-    await tx.all(
-      sql`update recruitment.message t set claimed_by = ${worker_id} where ${tenant(tx)} and t.id = any(${doubtful})`,
-    );
-  }
-  if (unsent.length > 0) await planAgain(tx, unsent);
-  for (const lane of lanes) {
-    if (lane.sending && unsent.includes(lane.sending.id) && lane.sending.sequence_id === null)
-      lane.planned ??= lane.sending.id;
-  }
-}
-
-/** The time for retries begins with the first attempt that came to an answer, or to a connection that was lost: others do not count. */
-const attempted = sql`first_attempt_at = case when t.server_answer is not null then t.first_attempt_at end`;
-
-/** Messages that were claimed and not sent. Those of sequences that have ended meanwhile are cancelled. */
-export async function planAgain(tx: Tx, message_ids: string[]): Promise<void> {
-  await giveBack(tx, message_ids);
-  await tx.all(sql`
-    update recruitment.message t
-    set
-      state = case when t.sequence_id is null or exists (
-        select from recruitment.sequence s where s.organization_id = t.organization_id and s.id = t.sequence_id and s.open
-      ) then 'planned' else 'cancelled' end,
-      ${attempted}, phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${message_ids})`);
-}
-
 /** An email of a sequence whose turn it is. */
 interface Turn {
-  lane: Lane;
+  queue: Queue;
   candidate: Candidate;
   message: Rendered;
   counted: NonNullable<Counted['campaign']>;
@@ -157,38 +103,38 @@ interface Limits {
   now: Date;
 }
 
-/** The first sequence of each lane that can be sent to. What cannot now is moved, and what never can has failed. */
-async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits): Promise<Turn[]> {
+/** The first sequence of each queue that can be sent to. What cannot now is moved, and what never can has failed. */
+async function turnsOf(tx: Tx, queues: Queue[], { campaigns, plan, now }: Limits): Promise<Turn[]> {
   const open = campaigns.filter((campaign) => canBeOpen(campaign, now));
   const by_id = new Map(open.map((campaign) => [campaign.id, campaign]));
   const turns: Turn[] = [];
   const companies = new Map<string, number>();
   const to_schedule = new Set<string>();
   let left = plan.left;
-  let waiting = lanes;
+  let waiting = queues;
   for (let round = 0; round < most_rounds && waiting.length > 0 && open.length > 0; round++) {
     const ids = waiting.map(({ id }) => id);
-    const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_judged);
+    const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_checked);
     const moved: { id: string; due_at: string }[] = [];
     const failed: FailedSequence[] = [];
     const unscheduled: Candidate[] = [];
     const over: { id: string; end: End }[] = [];
     for (const candidate of candidates) {
       const campaign = by_id.get(candidate.campaign_id) as Sending;
-      const lane = waiting.find(({ id }) => id === candidate.inbox_id) as Lane;
-      const has_turn = turns.some((turn) => turn.lane === lane);
+      const queue = waiting.find(({ id }) => id === candidate.inbox_id) as Queue;
+      const has_turn = turns.some((turn) => turn.queue === queue);
       const company = `${candidate.campaign_id} ${candidate.company_hmac}`;
-      const judged = judge(
+      const checked = check(
         { ...candidate, sent_to_company: candidate.sent_to_company + (companies.get(company) ?? 0) },
         campaign,
         now,
       );
-      if (judged.is === 'later') moved.push({ id: candidate.id, due_at: judged.due_at.toISOString() });
-      if (judged.is === 'unscheduled') unscheduled.push(candidate);
-      if (judged.is === 'over') over.push({ id: candidate.id, end: judged.end });
-      if (judged.is === 'unfit') failed.push({ id: candidate.id, reason: judged.reason });
-      if (judged.is !== 'fit' || has_turn || left === 0) continue;
-      const message = rendered(candidate, lane, candidate.message_id ?? newId('fms'));
+      if (checked.is === 'later') moved.push({ id: candidate.id, due_at: checked.due_at.toISOString() });
+      if (checked.is === 'unscheduled') unscheduled.push(candidate);
+      if (checked.is === 'over') over.push({ id: candidate.id, end: checked.end });
+      if (checked.is === 'unfit') failed.push({ id: candidate.id, reason: checked.reason });
+      if (checked.is !== 'fit' || has_turn || left === 0) continue;
+      const message = rendered(candidate, queue, candidate.message_id ?? newId('fms'));
       if (!message) {
         failed.push({ id: candidate.id, reason: 'template_error' });
         continue;
@@ -196,12 +142,12 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
       left--;
       if (candidate.next_step === 0) campaign.begun++;
       companies.set(company, (companies.get(company) ?? 0) + 1);
-      turns.push({ lane, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
+      turns.push({ queue, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
     }
     await Promise.all([move(tx, moved), failSequences(tx, failed), unschedule(tx, unscheduled), endEach(tx, over)]);
     for (const { campaign_id } of unscheduled) to_schedule.add(campaign_id);
     const found = new Set(candidates.map(({ inbox_id }) => inbox_id));
-    waiting = waiting.filter((lane) => found.has(lane.id) && !turns.some((turn) => turn.lane === lane));
+    waiting = waiting.filter((queue) => found.has(queue.id) && !turns.some((turn) => turn.queue === queue));
     if (left === 0) break;
   }
   for (const campaign_id of to_schedule) requestSchedule(tx, campaign_id);
@@ -231,7 +177,7 @@ async function unschedule(tx: Tx, candidates: Candidate[]): Promise<void> {
 }
 
 interface Plan {
-  lane: Lane;
+  queue: Queue;
   message_id: string;
 }
 
@@ -242,16 +188,16 @@ async function writeClaims(
   { worker_id, vault, base_url, random }: Claiming,
 ): Promise<void> {
   if (plans.length + turns.length === 0) return;
-  const lanes = [...plans, ...turns].map(({ lane }) => ({ id: lane.id, gap_s: gapSeconds(lane, random()) }));
+  const queues = [...plans, ...turns].map(({ queue }) => ({ id: queue.id, gap_s: gapSeconds(queue, random()) }));
   const ids = [...plans.map(({ message_id }) => message_id), ...turns.map(({ message }) => message.id)];
   const [claimed_plans, claimed_turns, , slots, drafts] = await Promise.all([
     plans.length === 0 ? [] : claimPlanned(tx, plans, worker_id),
     turns.length === 0 ? [] : claimTurns(tx, turns, worker_id),
     reserve(tx, [
-      ...plans.map(({ lane }) => ({ inbox_id: lane.id, day: lane.day, campaign: null })),
-      ...turns.map(({ lane, counted }) => ({ inbox_id: lane.id, day: lane.day, campaign: counted })),
+      ...plans.map(({ queue }) => ({ inbox_id: queue.id, day: queue.day, campaign: null })),
+      ...turns.map(({ queue, counted }) => ({ inbox_id: queue.id, day: queue.day, campaign: counted })),
     ]),
-    takeSlots(tx, lanes),
+    moveSlots(tx, queues),
     draftsOf(tx, vault, base_url, ids),
   ]);
   const attempts = new Map([...claimed_plans, ...claimed_turns].map((row) => [row.id, row.attempts]));
@@ -263,28 +209,19 @@ async function writeClaims(
     tx,
     plans.map(({ message_id }) => message_id).filter((id) => !draft_of.has(id)),
   );
-  for (const { lane, message_id } of [
+  for (const { queue, message_id } of [
     ...plans,
-    ...turns.map(({ lane, message }) => ({ lane, message_id: message.id })),
+    ...turns.map(({ queue, message }) => ({ queue, message_id: message.id })),
   ]) {
     const draft = draft_of.get(message_id);
     if (!draft) continue;
     const message = {
       ...draft,
       attempts: attempts.get(message_id) as number,
-      next_slot_at: slot_of.get(lane.id) as string,
+      next_slot_at: slot_of.get(queue.id) as string,
     };
-    claims.set(lane.id, { is: 'send', message });
+    claims.set(queue.id, { is: 'send', message });
   }
-}
-
-/** Claimed messages that are not sent any more: they were not. */
-export async function cancel(tx: Tx, message_ids: string[]): Promise<void> {
-  if (message_ids.length === 0) return;
-  await giveBack(tx, message_ids);
-  await tx.all(sql`
-    update recruitment.message t set state = 'cancelled', ${attempted}, phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${message_ids})`);
 }
 
 /**
@@ -292,9 +229,9 @@ export async function cancel(tx: Tx, message_ids: string[]): Promise<void> {
  * before it was sent, goes from that one.
  */
 const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
-  const rows = turns.map(({ lane, candidate, message, counted }) => ({
+  const rows = turns.map(({ queue, candidate, message, counted }) => ({
     ...message,
-    ...{ inbox_id: lane.id, day: lane.day, campaign_day: counted.day, is_limited: counted.daily_sends !== null },
+    ...{ inbox_id: queue.id, day: queue.day, campaign_day: counted.day, is_limited: counted.daily_sends !== null },
     ...{ brand_id: candidate.brand_id, prospect_id: candidate.prospect_id, campaign_id: candidate.campaign_id },
     ...{ sequence_id: candidate.id, thread_id: candidate.thread_id, step_index: candidate.next_step },
     ...{ email_address_id: candidate.email_address_id, address: candidate.address_hmac, domain: candidate.domain_hmac },
@@ -325,7 +262,7 @@ const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: str
 };
 
 const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
-  const rows = plans.map(({ lane, message_id }) => ({ id: message_id, day: lane.day }));
+  const rows = plans.map(({ queue, message_id }) => ({ id: message_id, day: queue.day }));
   return tx.all(sql`
     update recruitment.message t set
       state = 'sending', phase = 'claimed', attempts = t.attempts + 1, claimed_by = ${worker_id}, claimed_at = ${tx.now}::timestamptz,
@@ -336,16 +273,16 @@ const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: s
 };
 
 /** An inbox that had nothing to send since its last slot was not tried meanwhile: that it could not be reached then says nothing of the time between. */
-const takeSlots = (tx: Tx, lanes: { id: string; gap_s: number }[]): Promise<{ id: string; next_slot_at: string }[]> =>
+const moveSlots = (tx: Tx, queues: { id: string; gap_s: number }[]): Promise<{ id: string; next_slot_at: string }[]> =>
   tx.all(sql`
     update recruitment.inbox t set
       next_slot_at = ${tx.now}::timestamptz + make_interval(secs => g.gap_s), rests_until = null, rests_for = null,
       unreachable_since = case when t.next_slot_at > ${tx.now}::timestamptz - interval '15 minutes' then t.unreachable_since end
-    from json_to_recordset(${JSON.stringify(lanes)}::json) as g (id text, gap_s integer)
+    from json_to_recordset(${JSON.stringify(queues)}::json) as g (id text, gap_s integer)
     where ${tenant(tx)} and t.id = g.id
     returning t.id, t.next_slot_at`);
 
-/** Lanes that have reached a limit of the day are left alone until the next one begins. What raises the limit ends their rest. */
+/** Queues that have reached a limit of the day are left alone until the next one begins. What raises the limit ends their rest. */
 async function rest(tx: Tx, claims: Map<string, Claim>): Promise<void> {
   const resting = [...claims].flatMap(([id, claimed]) =>
     claimed.is === 'rest' && (claimed.reason === 'cap' || claimed.reason === 'plan') ? [{ id, ...claimed }] : [],

@@ -1,4 +1,7 @@
-/** "All out and reply_wait_days over: sequence.completed, outcome no_reply"; `unknown` where an email may not have left. */
+/**
+ * Completes sequences, `reply_wait_days` times 24 hours after their last email, while their campaign sends and their inbox is connected: "sequence.completed,
+ * outcome no_reply"; `unknown` where an email may not have left.
+ */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { finishCampaigns } from '../campaigns/finish.ts';

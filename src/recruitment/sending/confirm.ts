@@ -1,11 +1,11 @@
-/** Step 2 of an email: judged once more before its final dot. */
+/** Step 2 of an email: checked again before its end is sent. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { is_barred } from '../contact/suppression.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
-import { cancel, planAgain } from './claim.ts';
+import { cancel, planAgain } from './recover.ts';
 
 /** A claim on a message: it holds as long as nobody has claimed it since. */
 export interface Held {
@@ -14,11 +14,11 @@ export interface Held {
 }
 
 /**
- * Lets the final dots of messages be sent: "suppression and campaign are judged again". After an unsubscribe or a mark has been answered it
- * does not. Those that are refused are cancelled, unless others have claimed them since; what a person wrote waits for its inbox.
+ * Confirms that messages may be ended: "suppression and campaign are judged again". After an unsubscribe or a mark has been answered none
+ * is. Those that are refused are cancelled, unless others have claimed them since; what a person wrote waits for its inbox.
  * @returns the ids of those that may be sent, whose phase is `data` now
  */
-export async function mayEnd(tx: Tx, held: Held[], worker_id: string): Promise<Set<string>> {
+export async function confirm(tx: Tx, held: Held[], worker_id: string): Promise<Set<string>> {
   const ids = held.map(({ message_id }) => message_id);
   const given = sql`json_to_recordset(${JSON.stringify(held)}::json) as g (message_id text, attempts integer)`;
   const is_ours = sql`t.id = g.message_id and t.attempts = g.attempts and t.state = 'sending' and t.phase = 'claimed' and t.claimed_by = ${worker_id}`;

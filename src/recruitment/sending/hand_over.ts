@@ -1,20 +1,83 @@
-/** One email over an open connection, with a moment before its final dot. */
+/**
+ * Step 3 of an email: it is handed over to the server of its inbox, with a moment before its end in which it is confirmed (step 2). The connection
+ * stays open for as long as the queue has more to send.
+ *
+ * - What is not confirmed is not ended: the connection is dropped, and the server has nothing.
+ * - Up to its end an email may take 2 minutes, then 10 (RFC 5321). A connection lost before the end sent nothing; one lost after it leaves the email
+ *   in doubt, and an answer of 4xx or 5xx is proof that it was not accepted.
+ * - A refused recipient is followed by RSET: the connection goes on with the next email.
+ * - Where the answer to the end names the Message-ID that the server gave the email (Amazon SES, Exchange), it is kept as another one.
+ */
+
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { storable } from '../../core/values/texts/stored_text.ts';
 import { idGivenBy } from '../composing/message_ids.ts';
+import { clientName } from '../inboxes/login.ts';
+import { mailServerAddress } from '../inboxes/mail_host.ts';
+import { LoginRefused, openSmtp } from '../inboxes/smtp_login.ts';
+import { proveStored, readStored } from '../inboxes/try_stored.ts';
 import { type Answer, isAboutLogin } from './answer.ts';
+import type { QueueKey } from './wake.ts';
+
+/** Deadlines of greeting and login; while an email is sent, `handOver` has others. */
+const login_ms = 30_000;
+const silence_ms = 600_000;
+
+/** Says why a connection could not be had. */
+export class NotConnected extends Error {
+  override readonly name = 'NotConnected';
+  readonly is: 'auth' | 'unreachable';
+
+  constructor(is: 'auth' | 'unreachable', cause: unknown) {
+    super('The server that sends cannot be used.', { cause });
+    this.is = is;
+  }
+}
+
+/**
+ * Connects to the server of an inbox and logs in.
+ * @throws NotConnected
+ */
+export async function connectTo(
+  queue: QueueKey,
+  context: Pick<WorkerContext, 'store' | 'services' | 'log'>,
+): Promise<SMTPConnection> {
+  const { login } = await readStored(queue, context);
+  try {
+    const proofs = await proveStored(queue, login, context);
+    const { services } = context;
+    const address = await mailServerAddress('smtp', login.smtp, services);
+    const timeouts = { login_ms, silence_ms };
+    const connection = await openSmtp(login.smtp, address, proofs.smtp, clientName(services), timeouts);
+    // What fails while nothing is sent is found out by the next email.
+    connection.on('error', () => {});
+    return connection;
+  } catch (error) {
+    const is_refused =
+      error instanceof LoginRefused ? error.is_certain : error instanceof Problem && error.code === 'oauth_failed';
+    const failure = is_refused ? 'auth' : 'unreachable';
+    const { code, name, said } = error as { code?: unknown; name?: string; said?: string };
+    context.log.warn(
+      { inbox_id: queue.inbox_id, failure, code, name, said },
+      'logging in to send failed; it is tried again',
+    );
+    throw new NotConnected(failure, error);
+  }
+}
 
 /** How an attempt went. */
 export type Attempt =
   /** With the Message-ID that the server says it gave the email. */
   | { is: 'accepted'; other_id: string | null }
-  /** It was stopped before the final dot, and the connection dropped: nothing was sent. */
+  /** It was not confirmed, and the connection dropped: nothing was sent. */
   | { is: 'held' }
   | { is: 'answered'; answer: Answer }
-  /** The connection was lost before the final dot: nothing was sent. */
+  /** The connection was lost before the end: nothing was sent. */
   | { is: 'lost' }
-  /** The connection was lost after the final dot: nobody knows. */
+  /** The connection was lost after the end: nobody knows. */
   | { is: 'unknown' };
 
 export interface Letter {
@@ -25,25 +88,25 @@ export interface Letter {
 
 /** How long an email may take. */
 interface Deadlines {
-  /** All that comes before the final dot. */
+  /** All that comes before the end. */
   start_ms: number;
   /** RFC 5321, 4.5.3.2.6: "10 minutes" for the answer to the end of the data. */
   end_ms: number;
 }
 const usual: Deadlines = { start_ms: 120_000, end_ms: 600_000 };
-/** Of the answer to RSET. */
+/** The wait for the answer to RSET. */
 const reset_ms = 10_000;
 
 /**
  * Sends a letter. The connection is dropped wherever it cannot be used again.
- * @param mayEnd asked when all but the final dot has been handed over: true sends the dot
+ * @param confirm asked when all but the end has been handed over: true sends the end
  * @param cut_off drops the connection
- * @throws whatever `mayEnd` throws, with the connection dropped: the dot was not sent
+ * @throws whatever `confirm` throws, with the connection dropped: the end was not sent
  */
-export function transmit(
+export function handOver(
   connection: SMTPConnection,
   { from, to, content }: Letter,
-  mayEnd: () => Promise<boolean>,
+  confirm: () => Promise<boolean>,
   cut_off: AbortSignal,
   { start_ms, end_ms }: Deadlines = usual,
 ): Promise<Attempt> {
@@ -66,14 +129,14 @@ export function transmit(
   let timer = setTimeout(drop, start_ms);
   cut_off.addEventListener('abort', drop, { once: true });
   const body = new HeldBack(content, async () => {
-    const may = await mayEnd().catch((error: unknown) => {
+    const is_confirmed = await confirm().catch((error: unknown) => {
       finish(() => {
         connection.close();
         reject(error);
       });
       return false;
     });
-    if (!may) finish(() => end({ is: 'held' }));
+    if (!is_confirmed) finish(() => end({ is: 'held' }));
     if (is_over) return false;
     is_ended = true;
     clearTimeout(timer);
@@ -136,15 +199,15 @@ function attemptOf(error: Error, is_ended: boolean): Attempt {
   return { is: 'answered', answer: { code: responseCode, text, command: name as Answer['command'] } };
 }
 
-/** A content whose end waits: the end of the stream is what sends the final dot. It is read once the server has answered 354. */
+/** A content whose end waits: the end of the stream is what sends the final dot of SMTP. It is read once the server has answered 354. */
 class HeldBack extends Readable {
   #content: Buffer | undefined;
-  readonly #mayEnd: () => Promise<boolean>;
+  readonly #confirm: () => Promise<boolean>;
 
-  constructor(content: Buffer, mayEnd: () => Promise<boolean>) {
+  constructor(content: Buffer, confirm: () => Promise<boolean>) {
     super();
     this.#content = content;
-    this.#mayEnd = mayEnd;
+    this.#confirm = confirm;
   }
 
   override _read(): void {
@@ -153,8 +216,8 @@ class HeldBack extends Readable {
       this.#content = undefined;
       return;
     }
-    void this.#mayEnd().then((may) => {
-      if (may) this.push(null);
+    void this.#confirm().then((is_confirmed) => {
+      if (is_confirmed) this.push(null);
     });
   }
 }

@@ -1,4 +1,4 @@
-/** The bytes of a message, made from its row: the same ones each time. */
+/** The bytes of a message, made from its row: the same ones each time. Its Date is that of its claim, so that the copy in the Sent folder is the same. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';

@@ -1,13 +1,15 @@
-/** The lanes of a worker: each is an inbox that sends one email at a time. */
+/** The queues of a worker: each is an inbox that sends one email at a time. */
+
+import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { once } from '../../core/values/once.ts';
-import type { LaneOf } from './wake.ts';
+import { freeFromDead, type QueueKey } from './wake.ts';
 
-export class Lanes {
+export class Queues {
   readonly #context: WorkerContext;
   /** Loaded by the first run. */
   readonly #sender = once(async () => new (await import('./run.ts')).Sender(this.#context));
-  /** The runs of lanes. A job that comes for one that runs has it look again. */
+  /** The runs of queues: a job that comes for one that runs has it look again. */
   readonly #runs = new Map<string, { ended: Promise<void>; looks_again: boolean }>();
 
   constructor(context: WorkerContext) {
@@ -15,11 +17,11 @@ export class Lanes {
   }
 
   /**
-   * Sends what is due from an inbox, one email after the other, until it has to wait. Two runs of a lane would each take what the other has
+   * Sends what is due from an inbox, one email after the other, until it has to wait. Two runs of a queue would each take what the other has
    * claimed for what a dead worker left.
    */
-  run(lane: LaneOf): Promise<void> {
-    const key = `${lane.organization_id} ${lane.inbox_id}`;
+  run(queue: QueueKey): Promise<void> {
+    const key = `${queue.organization_id} ${queue.inbox_id}`;
     const known = this.#runs.get(key);
     if (known) {
       known.looks_again = true;
@@ -27,7 +29,7 @@ export class Lanes {
     }
     const run = { ended: Promise.resolve(), looks_again: false };
     this.#runs.set(key, run);
-    run.ended = this.#run(lane, run, () => this.#runs.delete(key));
+    run.ended = this.#run(queue, run, () => this.#runs.delete(key));
     return run.ended;
   }
 
@@ -37,13 +39,25 @@ export class Lanes {
   }
 
   /** What comes until the moment at which it is over has it look again: a job that comes then has a run of its own. */
-  async #run(lane: LaneOf, run: { looks_again: boolean }, over: () => void): Promise<void> {
+  async #run(queue: QueueKey, run: { looks_again: boolean }, over: () => void): Promise<void> {
     try {
       const sender = await this.#sender();
-      do await sender.sendDue(lane, run);
+      do await sender.sendDue(queue, run);
       while (run.looks_again && !this.#context.stopping.aborted);
     } finally {
       over();
     }
   }
+}
+
+/** What sending adds to a worker. */
+export function extendWorker(context: WorkerContext): WorkerExtension {
+  const queues = new Queues(context);
+  return {
+    parts: [queues],
+    chores: [],
+    freeFromDead: (worker_ids) => freeFromDead(context.store.database, worker_ids),
+    idle: () => queues.idle(),
+    close: async () => {},
+  };
 }

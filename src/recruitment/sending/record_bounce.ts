@@ -1,4 +1,4 @@
-/** Emails that came back: what follows for the address, its sequences and the campaign. */
+/** Step 4 of an email that came back: its sequence ends as `bounced`. A dead address is barred, and all sequences to it end. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -27,7 +27,7 @@ interface Row {
 }
 
 /**
- * A sent email came back for good: tells `message.bounced` and ends its sequence as `bounced`. A dead address is barred, and all sequences to it end.
+ * Records that a sent email came back for good: emits `message.bounced` and ends its sequence as `bounced`. A dead address is barred, and all sequences to it end.
  * To be called before rows are locked.
  */
 export async function markBounced(tx: Tx, vault: Vault, message_id: string, reason: BounceReason): Promise<void> {
@@ -47,7 +47,7 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, reas
       state = 'bounced', sent_at = coalesce(t.sent_at, ${tx.now}::timestamptz), bounced_at = ${tx.now}::timestamptz, bounce_reason = ${reason}, look_up_at = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${message_id}`);
   if (row.state === 'planned') stepForward(tx, row);
-  tell(tx, row);
+  emitBounced(tx, row);
   if (reason === 'dead') await barBounced(tx, vault, message_id);
   else if (row.sequence_id !== null) await endSequences(tx, sql`t.id = ${row.sequence_id}`, 'bounced');
   if (row.campaign_id === null || row.purpose !== 'sequence') return;
@@ -55,7 +55,7 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, reas
   await finishCampaigns(tx, [row.campaign_id]);
 }
 
-/** Its first copy came back while it waited to be sent again: its step is done. */
+/** Moves on a sequence whose email came back while it waited to be sent again: its step is done. */
 const stepForward = (tx: Tx, { sequence_id, step_index }: Row): unknown =>
   sequence_id !== null &&
   step_index !== null &&
@@ -63,7 +63,7 @@ const stepForward = (tx: Tx, { sequence_id, step_index }: Row): unknown =>
     update recruitment.sequence t set next_step = greatest(t.next_step, ${step_index + 1}::integer)
     where ${tenant(tx)} and t.id = ${sequence_id}`);
 
-/** A report says that an email is on its way, or has arrived: it was sent, if nobody knew. */
+/** Records that an email is on its way, or has arrived: it was sent, if nobody knew. */
 export async function markReported(tx: Tx, message_id: string): Promise<void> {
   await lockCampaignOf(tx, message_id);
   await recordEnds(tx, [{ message_id, as: 'sent' }]);
@@ -76,7 +76,7 @@ const lockCampaignOf = (tx: Tx, message_id: string): Promise<object[]> =>
       and c.id = (select t.campaign_id from recruitment.message t where ${tenant(tx)} and t.id = ${message_id})
     for no key update`);
 
-function tell(tx: Tx, { id: message_id, brand_id, prospect_id, campaign_id, sequence_id, inbox_id }: Row): void {
+function emitBounced(tx: Tx, { id: message_id, brand_id, prospect_id, campaign_id, sequence_id, inbox_id }: Row): void {
   if (prospect_id === null) return;
   if (campaign_id !== null && sequence_id !== null) {
     tx.emit(

@@ -1,4 +1,10 @@
-/** Step 3 of an email, where it was sent, or may have been: what follows from it. */
+/**
+ * Step 4 of an email that was sent, or may have been: what follows for its thread, its sequence, its prospect and its inbox.
+ *
+ * - `unknown` goes on as `sent` does (thread, next step, counters), emits nothing and does not count in the prospect's stats. A sequence whose first email
+ *   is unknown waits for a person (`is_held`), who has the email sent again or resumes the sequence.
+ * - An invitation moves the prospect to `contacted` too; tests move, count and emit nothing.
+ */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -46,8 +52,8 @@ interface Row {
 }
 
 /**
- * Writes what became of emails, and all that follows. An email whose outcome is known already is left as it is; one that was `unknown` and turns
- * out to be sent tells `message.sent` now.
+ * Records what became of emails, and all that follows. An email whose outcome is known already is left as it is; one that was `unknown` and turns
+ * out to be sent emits `message.sent` now.
  * @returns the ids of those that are sent now
  */
 export async function recordEnds(tx: Tx, ends: Ended[]): Promise<string[]> {
@@ -72,11 +78,11 @@ export async function recordEnds(tx: Tx, ends: Ended[]): Promise<string[]> {
   releaseSequences(tx, sent);
   writeAddresses(tx, advanced);
   writeInboxes(tx, sent);
-  tell(tx, sent, new Set(stages.flatMap(({ id, stage }) => (stage === 'found' ? [id] : []))));
+  emitSent(tx, sent, new Set(stages.flatMap(({ id, stage }) => (stage === 'found' ? [id] : []))));
   return sent.map(({ id }) => id);
 }
 
-/** In the order of locks: prospects, sequences, messages, threads, inboxes. */
+/** Locks in the order of locks: prospects, sequences, messages, threads, inboxes. */
 const lockProspects = (tx: Tx, ids: string[]): Promise<{ id: string; stage: string }[]> =>
   tx.all(sql`
     select p.id, p.stage from recruitment.prospect p
@@ -140,7 +146,7 @@ function writeThreads(tx: Tx, rows: Row[]): Map<string, string> {
   return new Map(threaded.map(({ id, thread_id }) => [id, thread_id]));
 }
 
-/** When an email that may have been sent is looked for again. */
+/** The wait before an email that may have been sent is looked for again. */
 const first_look_up_s = 300;
 
 const writeMessages = (
@@ -160,7 +166,7 @@ const writeMessages = (
     from ${given(rows, sql`id text, state text, thread_id text, other_id text`)}
     where ${tenant(tx)} and t.id = g.id`);
 
-/** Their first email is known to be sent: nothing is left for a person to decide. */
+/** Lets sequences go on whose first email is known to be sent: nothing is left for a person to decide. */
 function releaseSequences(tx: Tx, sent: Row[]): void {
   const found = sent.filter(({ state, step_index }) => state === 'unknown' && step_index === 0);
   if (found.length === 0) return;
@@ -207,7 +213,7 @@ const writeAddresses = (tx: Tx, rows: Row[]): unknown =>
     where a.organization_id = ${tx.organization_id} and a.used_at is null
       and a.id = any(${rows.flatMap(({ email_address_id, purpose }) => (email_address_id !== null && purpose !== 'test' ? [email_address_id] : []))})`);
 
-/** What has been wrong with an inbox is over. */
+/** Clears what was wrong with inboxes. */
 const writeInboxes = (tx: Tx, rows: Row[]): unknown =>
   rows.length > 0 &&
   tx.atCommit(sql`
@@ -215,12 +221,12 @@ const writeInboxes = (tx: Tx, rows: Row[]): unknown =>
     where ${tenant(tx)} and t.id = any(${[...new Set(rows.map(({ inbox_id }) => inbox_id))]})
       and (t.waits_until is not null or t.wait_s is not null or t.auth_failures > 0 or t.unreachable_since is not null)`);
 
-/** "message.sent → affiliate.stage_changed", by nobody: first sent → contacted. @param new_ones the prospects that nobody has written to */
-function tell(tx: Tx, rows: Row[], new_ones: Set<string>): void {
+/** Emits "message.sent → affiliate.stage_changed", by nobody: first sent → contacted. @param new_ones the prospects that nobody has written to */
+function emitSent(tx: Tx, rows: Row[], new_ones: Set<string>): void {
   const occurred_at = tx.now;
   const move = { from: 'found', to: 'contacted', reason: 'message_sent' } as const;
-  const told: Parameters<typeof recordActivity>[3] = [];
-  const moved: typeof told = [];
+  const recorded: Parameters<typeof recordActivity>[3] = [];
+  const moved: typeof recorded = [];
   for (const row of rows) {
     const { id: message_id, brand_id, prospect_id, campaign_id, sequence_id, inbox_id, step_index, purpose } = row;
     if (prospect_id === null || purpose === 'test') continue;
@@ -231,12 +237,12 @@ function tell(tx: Tx, rows: Row[], new_ones: Set<string>): void {
         }),
       );
     }
-    told.push({ prospect_id, data: { message_id, purpose, campaign_id, step_index } });
+    recorded.push({ prospect_id, data: { message_id, purpose, campaign_id, step_index } });
     if (!new_ones.delete(prospect_id)) continue;
     tx.emit(event('affiliate.stage_changed', tx.organization_id, { prospect_id, ...move, by_user_id: null }));
     moved.push({ prospect_id, data: move });
   }
-  recordActivity(tx, 'message_sent', nobody, told);
+  recordActivity(tx, 'message_sent', nobody, recorded);
   recordActivity(tx, 'stage_changed', nobody, moved);
   const written = rows.flatMap(({ prospect_id, purpose }) =>
     prospect_id === null || purpose === 'test' ? [] : [{ id: prospect_id }],

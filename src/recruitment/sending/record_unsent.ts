@@ -1,4 +1,12 @@
-/** Step 3 of an email, where it was not sent: refused for good, or tried again. */
+/**
+ * Step 4 of an email that was not sent: it was refused for good, or is tried again.
+ *
+ * - A refused recipient (5.1.x) emits `message.failed`, bars the address as a hard bounce and ends its sequences as `bounced`.
+ * - A refused login or a server that cannot be reached says nothing of the email, which is planned again, and is tried after a minute. A connection that is
+ *   lost before the end may say something of it: it is tried again after a minute, then twice as long each time, behind the others of its inbox, for up to
+ *   24 hours.
+ * - A server is unreachable since the first of failed attempts in a row; an inbox that had nothing to send for 15 minutes in between begins anew.
+ */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -12,8 +20,8 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import type { Refusal } from '../sequences/sequence.ts';
 import { give_up_ms, nextWait, reconnectAfter, retryAfter, type Verdict } from './answer.ts';
-import { cancel, planAgain } from './claim.ts';
 import { barBounced } from './record_bounce.ts';
+import { cancel, planAgain } from './recover.ts';
 
 /** Why an email was not sent. */
 export type Unsent =
@@ -179,7 +187,7 @@ interface Failure {
   bounce: Extract<Verdict, { is: 'refused' }>['bounce'];
 }
 
-/** Tells `message.failed`. The sequence has failed with it; a dead address ends all sequences to it as bounced. */
+/** Emits `message.failed`. The sequence has failed with it; a dead address ends all sequences to it as bounced. */
 async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, bounce }: Failure): Promise<void> {
   const { id, prospect_id, sequence_id, campaign_id } = row;
   await cancel(tx, [id]);
@@ -189,7 +197,7 @@ async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, bounce }: 
       bounced_at = case when ${bounce !== null} then ${tx.now}::timestamptz end, bounce_reason = ${bounce}
     where ${tenant(tx)} and t.id = ${id}`);
   if (row.purpose === 'test') return;
-  tellFailed(tx, row, reason);
+  emitFailed(tx, row, reason);
   if (prospect_id !== null)
     recordActivity(tx, 'message_failed', nobody, [{ prospect_id, data: { message_id: id, reason } }]);
   if (bounce === 'dead') await barBounced(tx, vault, id);
@@ -204,7 +212,7 @@ async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, bounce }: 
   await finishCampaigns(tx, [campaign_id]);
 }
 
-function tellFailed(
+function emitFailed(
   tx: Tx,
   { brand_id, prospect_id, campaign_id, sequence_id, inbox_id, step_index }: Row,
   reason: Refusal,

@@ -1,28 +1,43 @@
-/** What a run of a lane does: it claims, sends, and writes what came of it. */
+/**
+ * A run of a queue goes through the six steps, one email after the other, until the inbox has to wait.
+ *
+ * - A slot that is less than 1.5 s away is waited for with the connection open. A run ends after 30 s, for others.
+ * - Steps of queues of one organization that come together share a transaction; where it fails, each is done by itself.
+ */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { counter } from '../../core/metrics/registry.ts';
 import { batched } from '../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
 import { isSmtpRefusal } from '../inboxes/login_answer.ts';
-import { isAboutLogin, judgeAnswer } from './answer.ts';
+import { classifyAnswer, isAboutLogin } from './answer.ts';
 import { type Claim, type Claimed, claim } from './claim.ts';
-import { type Held, mayEnd } from './confirm.ts';
-import { connectTo, NotConnected } from './connection.ts';
-import { type Attempt, transmit } from './hand_over.ts';
+import { confirm, type Held } from './confirm.ts';
+import { type Attempt, connectTo, handOver, NotConnected } from './hand_over.ts';
 import { composed } from './letter.ts';
 import { lookUp } from './look_up.ts';
-import { emailEnded, laneRested } from './metrics.ts';
 import { type Ended, recordEnds } from './record_sent.ts';
 import { recordUnsent, type Unsent } from './record_unsent.ts';
-import { type LaneOf, wakeLane } from './wake.ts';
+import { type QueueKey, wakeQueue } from './wake.ts';
 
-/** Lanes that share a transaction. */
+const emails = counter(
+  'rail_outreach_emails_total',
+  'Attempts to send an email, by what came of them: accepted, answered (refused, for now or for good), held (stopped before the final dot), lost (before it), unknown (after it), auth, unreachable, unusable.',
+  ['outcome'],
+);
+const rests = counter(
+  'rail_outreach_rests_total',
+  'Times that an inbox had to wait: for its gap, its cap, the plan, or because nothing was due.',
+  ['reason'],
+);
+
+/** Queues that share a transaction. */
 const most_shared = 50;
-/** A lane whose next slot is nearer than that keeps its connection and waits. */
+/** A queue whose next slot is nearer than that keeps its connection and waits. */
 const linger_ms = 1_500;
-/** A run gives its slot to another lane after this time. */
+/** A run gives its slot to another queue after this time. */
 const run_ms = 30_000;
 
 export class Sender {
@@ -34,42 +49,42 @@ export class Sender {
   }
 
   /** Sends what is due from an inbox until it has to wait. `looks_again` is set by a job that comes meanwhile. */
-  async sendDue(lane: LaneOf, run: { looks_again: boolean }): Promise<void> {
-    const shared = this.#sharedBy(lane.organization_id);
-    const line = new Line(lane, this.#context);
+  async sendDue(queue: QueueKey, run: { looks_again: boolean }): Promise<void> {
+    const shared = this.#sharedBy(queue.organization_id);
+    const line = new Line(queue, this.#context);
     const begun = performance.now();
     try {
       while (!this.#context.stopping.aborted) {
         run.looks_again = false;
-        const next = await shared.claim(lane.inbox_id);
+        const next = await shared.claim(queue.inbox_id);
         const is_over = next.is === 'busy' || next.is === 'rest';
         if (is_over && run.looks_again) continue;
         if (next.is === 'busy') return;
         if (next.is === 'rest') {
-          laneRested(next.reason);
-          if (next.until !== null && next.reason === 'gap') await wakeLane(this.#context.store, lane, next.until);
+          rests.inc({ reason: next.reason });
+          if (next.until !== null && next.reason === 'gap') await wakeQueue(this.#context.store, queue, next.until);
           return;
         }
-        if (next.is === 'look_up') await lookUp(this.#context, lane, next.message_id);
-        else await this.#send(lane, next.message, { shared, line });
+        if (next.is === 'look_up') await lookUp(this.#context, queue, next.message_id);
+        else await this.#send(queue, next.message, { shared, line });
         if (next.is === 'send' && !run.looks_again && !isSoon(next.message.next_slot_at))
-          return await wakeLane(this.#context.store, lane, next.message.next_slot_at);
+          return await wakeQueue(this.#context.store, queue, next.message.next_slot_at);
         if (performance.now() - begun > run_ms) break;
       }
-      await wakeLane(this.#context.store, lane);
+      await wakeQueue(this.#context.store, queue);
     } finally {
       line.close();
     }
   }
 
-  async #send(lane: LaneOf, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
+  async #send(queue: QueueKey, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
     const { message_id, attempts } = message;
     const attempt = await this.#attempt(message, { shared, line });
-    emailEnded(attempt);
+    emails.inc({ outcome: attempt.is });
     if (attempt.is === 'held') return;
     if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent', other_id: attempt.other_id });
-    else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
-    else await this.#recordUnsent(lane, { message_id, attempts }, this.#unsentOf(attempt));
+    else if (attempt.is === 'unknown') await lookUp(this.#context, queue, message_id);
+    else await this.#recordUnsent(queue, { message_id, attempts }, this.#unsentOf(attempt));
   }
 
   async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
@@ -78,7 +93,7 @@ export class Sender {
     if ('is' in letter) return letter;
     try {
       const connection = await line.open();
-      return await transmit(connection, letter, () => shared.mayEnd({ message_id, attempts }), this.#context.cut_off);
+      return await handOver(connection, letter, () => shared.confirm({ message_id, attempts }), this.#context.cut_off);
     } catch (error) {
       if (error instanceof NotConnected) return { is: error.is };
       throw error;
@@ -90,11 +105,11 @@ export class Sender {
     return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : unsentOf(attempt);
   }
 
-  async #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
+  async #recordUnsent(queue: QueueKey, held: Held, unsent: Unsent): Promise<void> {
     const { store, services } = this.#context;
-    const opening = { organization_id: lane.organization_id, request_id: null };
+    const opening = { organization_id: queue.organization_id, request_id: null };
     const reason = await transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
-    if (reason) await transaction(store, opening, (tx) => disconnectInbox(tx, { id: lane.inbox_id }, reason));
+    if (reason) await transaction(store, opening, (tx) => disconnectInbox(tx, { id: queue.inbox_id }, reason));
   }
 
   #sharedBy(organization_id: string): Shared {
@@ -106,7 +121,7 @@ export class Sender {
 
 type Unusable = { is: 'auth' | 'unreachable' } | { is: 'unusable'; reason: 'recipient_refused' | 'too_large' };
 
-/** What cannot be composed is not tried again: an address that cannot stand in a header, or HTML that is too long. */
+/** Says what cannot be composed, and is not tried again: an address that cannot stand in a header, or HTML that is too long. */
 function unusable(error: unknown): Unusable & { is: 'unusable' } {
   if (error instanceof TypeError) return { is: 'unusable', reason: 'recipient_refused' };
   if (error instanceof RangeError) return { is: 'unusable', reason: 'too_large' };
@@ -119,15 +134,15 @@ function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held
   if (attempt.is === 'answered') {
     if (isAboutLogin(attempt.answer)) return { is: isSmtpRefusal(attempt.answer.text) ? 'auth' : 'unreachable' };
     const { code, text } = attempt.answer;
-    return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
+    return { is: 'answered', verdict: classifyAnswer(attempt.answer), answer: text || `${code}` };
   }
   return attempt;
 }
 
-/** What the lanes of an organization do together: each step of many emails is one transaction. */
+/** The steps of queues of an organization that come together: each of many emails is one transaction. */
 interface Shared {
   claim(inbox_id: string): Promise<Claim>;
-  mayEnd(held: Held): Promise<boolean>;
+  confirm(held: Held): Promise<boolean>;
   end(ended: Ended): Promise<void>;
 }
 
@@ -139,9 +154,9 @@ function share(organization_id: string, { store, services, worker_id }: WorkerCo
     claim: together((inbox_ids: string[]) =>
       within((tx) => claim(tx, inbox_ids, { worker_id, vault, base_url, random: Math.random })),
     ),
-    mayEnd: together(async (held: Held[]) => {
-      const may = await within((tx) => mayEnd(tx, held, worker_id));
-      return held.map(({ message_id }) => may.has(message_id));
+    confirm: together(async (held: Held[]) => {
+      const confirmed = await within((tx) => confirm(tx, held, worker_id));
+      return held.map(({ message_id }) => confirmed.has(message_id));
     }),
     end: together(async (ends: Ended[]) => {
       await within((tx) => recordEnds(tx, ends));
@@ -171,21 +186,21 @@ function together<Item, Result>(work: (items: Item[]) => Promise<Result[]>): (it
   };
 }
 
-/** The connection of a lane's run, opened at the first need. */
+/** The connection of a queue's run, opened at the first need. */
 class Line {
-  readonly #lane: LaneOf;
+  readonly #queue: QueueKey;
   readonly #context: WorkerContext;
   #connection: SMTPConnection | undefined;
 
-  constructor(lane: LaneOf, context: WorkerContext) {
-    this.#lane = lane;
+  constructor(queue: QueueKey, context: WorkerContext) {
+    this.#queue = queue;
     this.#context = context;
   }
 
   /** @throws NotConnected */
   async open(): Promise<SMTPConnection> {
     if (!this.#connection || isClosed(this.#connection)) {
-      this.#connection = await connectTo(this.#lane, this.#context);
+      this.#connection = await connectTo(this.#queue, this.#context);
     }
     return this.#connection;
   }

@@ -1,4 +1,4 @@
-/** Emails outside of sequences: invitations, a person's answers and tests of a campaign. They go by the same protocol, and before all others. */
+/** Emails outside of sequences: invitations, a person's answers and tests of a campaign. They go through the same steps, before all others. */
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';

@@ -1,15 +1,18 @@
-/** The jobs of lanes and mailboxes. */
+/**
+ * Enqueues the jobs of queues and mailboxes: at the next slot of a queue, and by the sweep of each minute, so that a lost job costs a minute. Frees what
+ * workers held that are gone: it is another worker's then.
+ */
 import sql from 'sql-template-tag';
 import { type Database, run } from '../../core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 
-export interface LaneOf {
+export interface QueueKey {
   organization_id: string;
   inbox_id: string;
 }
 
-/** One job for each lane. @param at its next slot; at once if not given */
-export const wakeLane = (store: Store, { organization_id, inbox_id }: LaneOf, at?: string): Promise<void> =>
+/** One job for each queue. @param at its next slot; at once if not given */
+export const wakeQueue = (store: Store, { organization_id, inbox_id }: QueueKey, at?: string): Promise<void> =>
   transaction(store, { organization_id, request_id: null }, async (tx) =>
     tx.enqueue(
       'recruitment/send_from_inbox',
@@ -22,17 +25,17 @@ export const wakeLane = (store: Store, { organization_id, inbox_id }: LaneOf, at
 const ahead = sql`interval '60 seconds'`;
 
 /**
- * The sweep: enqueues the job of each lane that has something to send until the next sweep, and gives up what workers hold that are gone.
- * A lane that rests is left alone, unless a person's email waits in it.
+ * The sweep: enqueues the job of each queue that has something to send until the next sweep, and gives up what workers hold that are gone.
+ * A queue that rests is left alone, unless a person's email waits in it.
  */
-export async function wakeLanes(tx: Tx): Promise<void> {
+export async function wakeQueues(tx: Tx): Promise<void> {
   await tx.all(freeFromGone);
   const at = sql`${tx.now}::timestamptz`;
   if (new Date(tx.now).getUTCMinutes() % plan_minutes === 0) await tx.all(endRestsForPlan);
   await tx.all(sql`
-      with lane as (
+      with queue as (
         select l.organization_id, l.inbox_id, greatest(l.goes_at, ${at}) as run_at
-        from recruitment.outreach_lane l
+        from recruitment.outreach_queue l
         where (l.inbox_free_at is null or l.inbox_free_at <= ${at} + ${ahead}) and l.goes_at <= ${at} + ${ahead}
         union all
         select m.organization_id, m.inbox_id, ${at}
@@ -46,13 +49,13 @@ export async function wakeLanes(tx: Tx): Promise<void> {
           'job_key', 'outreach:' || l.inbox_id,
           'run_at', min(l.run_at)
         ) as job
-        from lane l
+        from queue l
         group by l.organization_id, l.inbox_id
       )
       select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text as enqueued from job j`);
 }
 
-/** Emails that were counted by the plan and not sent are given back, in other lanes: so often those that rest for it look again. */
+/** Emails that were counted by the plan and not sent are given back, in other queues: so often those that rest for it look again. */
 const plan_minutes = 15;
 const endRestsForPlan = sql`update recruitment.inbox i set rests_until = null, rests_for = null where i.rests_for = 'plan'`;
 
@@ -113,7 +116,7 @@ export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
       )
     ), job as (
       select json_build_object(
-        'identifier', 'recruitment/tend_mailbox',
+        'identifier', 'recruitment/read_mailbox',
         'payload', json_build_object('organization_id', m.organization_id, 'inbox_id', m.inbox_id),
         'job_key', 'mailbox:' || m.inbox_id,
         'queue_name', 'mailbox:' || m.inbox_id

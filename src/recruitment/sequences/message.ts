@@ -62,7 +62,7 @@ export const messages = resource({
   plural: 'messages',
   base_path,
   table: 'recruitment.message',
-  unique: { message_step_unique: null, message_rfc_message_id_unique: null, message_one_in_lane: null },
+  unique: { message_step_unique: null, message_rfc_message_id_unique: null, message_sending_unique: null },
   doc: 'An email to a prospect, or one that answers it.',
   fields: {
     id: id('fms'),

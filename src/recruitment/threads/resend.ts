@@ -9,7 +9,7 @@ import { emailAddresses, opened } from '../contact/email_address.ts';
 import { inboxes } from '../inboxes/inbox.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { prospects } from '../prospects/prospect.ts';
-import { planAgain } from '../sending/claim.ts';
+import { planAgain } from '../sending/recover.ts';
 import { requireNotSuppressed } from '../sending/send_message.ts';
 import { type Message, messages } from '../sequences/message.ts';
 import { sequences } from '../sequences/sequence.ts';

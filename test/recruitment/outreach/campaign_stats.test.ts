@@ -8,7 +8,7 @@ import { reasonOf, withCause, withoutCauses } from '../../../src/recruitment/cam
 import { campaignsDue } from '../../../src/recruitment/campaigns/find_due.ts';
 import { guardBounces, pauseForComplaint } from '../../../src/recruitment/campaigns/guards.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/campaigns/interval.ts';
-import { tidyCampaign } from '../../../src/recruitment/campaigns/sweep.ts';
+import { sweepCampaign } from '../../../src/recruitment/campaigns/sweep.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
@@ -333,7 +333,7 @@ t.test('is paused by a set of causes, whatever happens in which order', async (t
 async function act({ caller, campaign, inbox_ids, path }: Opened, action: string): Promise<void> {
   const nth = Number(action.at(-1));
   if (action === 'pause' || action === 'resume') await caller.request('POST', `${path}/${action}`, {});
-  else if (action === 'sweep') await within(caller, (tx) => tidyCampaign(tx, campaign.id));
+  else if (action === 'sweep') await within(caller, (tx) => sweepCampaign(tx, campaign.id));
   else if (action === 'guard') await within(caller, (tx) => pauseForComplaint(tx, campaign.id));
   else if (action === 'downgrade') await within(caller, (tx) => changePlan(tx, 'starter'));
   else if (action === 'upgrade') await within(caller, (tx) => changePlan(tx, 'enterprise'));

@@ -110,6 +110,6 @@ export async function openSender(
   return { organization_id, brand_id, campaign_id, inbox_ids, sequence_ids, prospect_ids };
 }
 
-/** Enqueues the jobs of the lanes, as the sweep does each minute. */
+/** Enqueues the jobs of the queues, as the sweep does each minute. */
 export const wake = (rail: Pick<Rail, 'tick'>): Promise<unknown> =>
   rail.tick('recruitment/send_due', new Date().toISOString());

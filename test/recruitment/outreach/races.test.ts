@@ -6,7 +6,7 @@ import { nobody } from '../../../src/recruitment/brands/acting.ts';
 import { scheduleSequences } from '../../../src/recruitment/campaigns/schedule_sequences.ts';
 import { suppress } from '../../../src/recruitment/contact/mark.ts';
 import { claim } from '../../../src/recruitment/sending/claim.ts';
-import { mayEnd } from '../../../src/recruitment/sending/confirm.ts';
+import { confirm } from '../../../src/recruitment/sending/confirm.ts';
 import { recordEnds } from '../../../src/recruitment/sending/record_sent.ts';
 import { unsubscribe } from '../../../src/recruitment/unsubscribing/unsubscribe.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
@@ -54,7 +54,7 @@ t.test('after an unsubscribe or a mark has been answered, no send begins', async
     // The final dot is asked for at another moment of the unsubscribe each time.
     for (let turn = 0; turn < nth % 12; turn++) await new Promise((resolve) => setImmediate(resolve));
     const was_answered = is_answered;
-    const may = await within((tx) => mayEnd(tx, [{ message_id, attempts }], claiming.worker_id));
+    const may = await within((tx) => confirm(tx, [{ message_id, attempts }], claiming.worker_id));
     if (may.has(message_id)) {
       t.notOk(was_answered, 'it began before the answer');
       ended++;
@@ -62,7 +62,7 @@ t.test('after an unsubscribe or a mark has been answered, no send begins', async
       await within((tx) => recordEnds(tx, [{ message_id, as: 'sent' }]));
     } else held++;
     await barring;
-    const again = await within((tx) => mayEnd(tx, [{ message_id, attempts }], claiming.worker_id));
+    const again = await within((tx) => confirm(tx, [{ message_id, attempts }], claiming.worker_id));
     if (again.size > 0) t.fail('a send begins after the answer');
   };
   // Each inbox sends one email at a time, beside the others.
@@ -162,7 +162,7 @@ t.test('eight workers pass no cap, and keep every gap', async (t) => {
         for (const claimed of await within((tx) => claim(tx, sender.inbox_ids, claiming))) {
           if (claimed.is !== 'send') continue;
           const { message_id, attempts } = claimed.message;
-          const may = await within((tx) => mayEnd(tx, [{ message_id, attempts }], claiming.worker_id));
+          const may = await within((tx) => confirm(tx, [{ message_id, attempts }], claiming.worker_id));
           if (may.size > 0) await within((tx) => recordEnds(tx, [{ message_id, as: 'sent' }]));
         }
       }),

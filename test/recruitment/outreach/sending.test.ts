@@ -6,8 +6,7 @@ import type { SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
 import { run } from '../../../src/core/postgres/database.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { connectTo } from '../../../src/recruitment/sending/connection.ts';
-import { transmit } from '../../../src/recruitment/sending/hand_over.ts';
+import { connectTo, handOver } from '../../../src/recruitment/sending/hand_over.ts';
 import { sendMessage } from '../../../src/recruitment/sending/send_message.ts';
 import { wakeInbox } from '../../../src/recruitment/sequences/wake_inbox.ts';
 import {
@@ -724,7 +723,7 @@ t.test('a server that takes a minute to answer holds up its own inbox alone', as
       },
     );
     const letter = { from: 'grace@acme.example.com', to, content: Buffer.from('Subject: Hello\r\n\r\nHello') };
-    return transmit(connection, letter, async () => true, new AbortController().signal, deadlines);
+    return handOver(connection, letter, async () => true, new AbortController().signal, deadlines);
   };
   const never = new Promise<never>(() => {});
   sink.script.set('ada@never-takes.com', { rcpt: () => never });

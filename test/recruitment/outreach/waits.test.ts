@@ -7,7 +7,7 @@ import type { Schedule } from '../../../src/recruitment/campaigns/schedule.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { outreachBacklog } from '../../../src/recruitment/sending/backlog.ts';
 import { claim } from '../../../src/recruitment/sending/claim.ts';
-import { wakeLanes } from '../../../src/recruitment/sending/wake.ts';
+import { wakeQueues } from '../../../src/recruitment/sending/wake.ts';
 import { awayFromMidnight, type Json, sql, startRail } from '../../harness.ts';
 import { always, openSender, type Sender } from './outreach.ts';
 
@@ -44,11 +44,11 @@ t.test('Postgres says of a window what sending does', async (t) => {
 });
 
 const claiming = { worker_id: 'worker_waits', vault, base_url, random: () => 0 };
-const sweep = () => transaction(rail.store, { organization_id: null, request_id: null }, (tx) => wakeLanes(tx));
+const sweep = () => transaction(rail.store, { organization_id: null, request_id: null }, (tx) => wakeQueues(tx));
 const claimFrom = ({ organization_id, inbox_ids }: Sender) =>
   transaction(rail.store, { organization_id, request_id: null }, (tx) => claim(tx, inbox_ids.slice(0, 1), claiming));
-const lanesOf = ({ campaign_id }: Sender): Promise<Json[]> =>
-  rail.query(sql`select l.* from recruitment.outreach_lane l where l.campaign_id = ${campaign_id}`);
+const queuesOf = ({ campaign_id }: Sender): Promise<Json[]> =>
+  rail.query(sql`select l.* from recruitment.outreach_queue l where l.campaign_id = ${campaign_id}`);
 const jobsOf = ({ inbox_ids }: Sender): Promise<Json[]> =>
   rail.query(sql`
     select j.key, j.run_at > j.created_at + interval '5 seconds' as is_later from graphile_worker.jobs j
@@ -71,10 +71,10 @@ t.test('a sequence is due when the limit that holds its email is over', async (t
   const { campaign_id, inbox_ids, sequence_ids } = sender;
   const dueAt = async () => (await caller.get(`/recruitment/v1/sequences/${sequence_ids[0]}`)).due_at;
   const holds = async (reason: string | null, until: Date | string | null) => {
-    const [lane] = await lanesOf(sender);
-    t.equal(lane?.waits_for, reason);
+    const [queue] = await queuesOf(sender);
+    t.equal(queue?.waits_for, reason);
     if (until === null) return;
-    t.same(new Date(lane?.goes_at), new Date(until), `${reason}`);
+    t.same(new Date(queue?.goes_at), new Date(until), `${reason}`);
     t.equal(await dueAt(), new Date(until).toISOString(), `${reason}`);
     t.ok(new Date(await dueAt()) > new Date());
   };
@@ -125,7 +125,7 @@ t.test('an inbox at its cap rests until its midnight, and looks again when that 
     values (${caller.organization_id}, ${inbox_id}, (now() at time zone ${zone})::date, 1)`);
   const midnight = nextMidnight(zone, new Date()).toISOString();
   t.match(await claimFrom(sender), [{ is: 'rest', reason: 'cap', until: midnight }]);
-  t.match(await lanesOf(sender), [{ waits_for: 'cap' }]);
+  t.match(await queuesOf(sender), [{ waits_for: 'cap' }]);
   const { data } = await caller.get(`/recruitment/v1/sequences?campaign_id=${sender.campaign_id}`);
   t.same(
     data.map(({ due_at }: Json) => due_at),
@@ -135,7 +135,7 @@ t.test('an inbox at its cap rests until its midnight, and looks again when that 
   t.same(await jobsOf(sender), [], 'nobody looks before');
   await transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
     await tx.all(sql`update recruitment.inbox set rests_until = now() + interval '40 seconds' where id = ${inbox_id}`);
-    await wakeLanes(tx);
+    await wakeQueues(tx);
   });
   t.same(await jobsOf(sender), [{ key: `outreach:${inbox_id}`, is_later: true }], 'and at that moment');
   await rail.query(sql`select graphile_worker.remove_job(${`outreach:${inbox_id}`})`);
@@ -158,7 +158,7 @@ t.test('a limit of the plan holds until midnight in UTC, and ends with the plan'
   t.match(await claimFrom(sender), [
     { is: 'rest', reason: 'plan', until: nextMidnight('UTC', new Date()).toISOString() },
   ]);
-  t.match(await lanesOf(sender), [{ waits_for: 'plan' }]);
+  t.match(await queuesOf(sender), [{ waits_for: 'plan' }]);
   await plan('enterprise');
   t.match(await jobsOf(sender), [{ key: `outreach_now:${sender.inbox_ids[0]}` }]);
   t.match(await claimFrom(sender), [{ is: 'send' }]);

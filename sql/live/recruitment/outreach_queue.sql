@@ -63,8 +63,8 @@ as $$
   where c.organization_id = s.organization_id and c.id = s.campaign_id and s.open and s.due_at is not null
 $$;
 
--- `+ 0`: the first of a lane is found by sequence_lane, whatever statistics say; by sequence_to_complete all that a campaign has are read.
-create or replace view recruitment.outreach_lane with (security_invoker = true) as
+-- `+ 0`: the first of a queue is found by sequence_queue, whatever statistics say; by sequence_to_complete all that a campaign has are read.
+create or replace view recruitment.outreach_queue with (security_invoker = true) as
 select
   c.organization_id, c.id as campaign_id, i.id as inbox_id, first.state, first.due_at, jsonb_array_length(c.steps) as steps,
   greatest(i.next_slot_at, i.waits_until, i.rests_until) as inbox_free_at,
@@ -114,5 +114,5 @@ left join recruitment.company_day company
   on company.organization_id = c.organization_id and company.campaign_id = c.id and company.company_hmac = first.company_hmac
     and company.day = (now() at time zone clock.zone)::date
 where c.state = 'sending' and not c.is_unscheduling;
-comment on view recruitment.outreach_lane is 'What each connected inbox sends first for each campaign that sends, a follow-up (active) and a first email (waiting): when it goes, and what it waits for until then.';
-grant select on recruitment.outreach_lane to rail_api;
+comment on view recruitment.outreach_queue is 'What each connected inbox sends first for each campaign that sends, a follow-up (active) and a first email (waiting): when it goes, and what it waits for until then.';
+grant select on recruitment.outreach_queue to rail_api;
