@@ -7,21 +7,23 @@ import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
-import { earnedBy, termsOfOne } from './commissions/earn.ts';
+import { earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
-import { type Customer, customers, identityDetails } from './customers/customer.ts';
+import { type Attribution, type Customer, createCustomer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
+import { endSelfReferral } from './customers/self_referral.ts';
+import { createCustomerOfReferral } from './customers/sign_up.ts';
 import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
-import { nothing_visited, visitedBy } from './sales/came_by.ts';
-import { type Credit, creditSale, likelyPartner } from './sales/credit.ts';
-import { type Found, findNamed, namedCustomer } from './sales/named_customer.ts';
+import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
+import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
+import { describedCustomer, findNamed, type Payer, payerOf } from './sales/payer.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { saleReportFilters } from './sales/sale_filter.ts';
-import { referrals } from './tracking/referral.ts';
+import { type Referral, referrals } from './tracking/referral.ts';
 
 const warning_messages = {
   no_partner_attributed:
@@ -105,45 +107,117 @@ export const recordSaleOperation: Operation = operation({
       findNamed(tx, body),
     ]),
   async run({ tx, body, ahead: [program, , found] }) {
-    const { credit, earned, draft } = await judge(tx, program, body, found);
-    const { partner, customer, is_new_customer, own_purchase } = credit;
-    const [sale, commission] = await together([
-      recordSale(tx, draft),
-      earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
-    ]);
-    const new_payer = sale.is_first_sale ? customer : undefined;
-    if (new_payer && !is_new_customer) await activate(tx, sale, new_payer);
-    if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-    if (!partner || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
-    tx.emit(event('sale.created', sale, { partner_id: partner.id }));
-    if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
-    if (commission) tx.emit(event('commission.created', commission));
-    if (new_payer) await convert(tx, program, sale, new_payer);
-    return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
+    const payer = await payerOf(tx, program, body, found);
+    const { credit, terms } = await creditAndTermsOf(tx, program, body, payer);
+    const draft = draftOf(tx, body, credit, payer.customer?.id ?? null, terms?.came_by ?? nothing_visited);
+    const partner = credit.attribution?.partner;
+    const { first_sale_at } = credit;
+    const earned = partner && terms && (await earnedBy(tx, program, draft, { partner, first_sale_at }, terms));
+    return write(tx, program, { body, payer, credit, draft, earned });
   },
 });
 
-/** Who is credited with a sale, what they earn by it, and what it is recorded with. */
-async function judge(
+/** Reads who is credited, and what they are paid by, at once where they are who is likely. */
+async function creditAndTermsOf(
   tx: Tx,
   program: Program,
   body: NewSale,
-  found: Found,
-): Promise<{ credit: Credit; earned?: CommissionOutcome; draft: SaleDraft }> {
-  const named = await namedCustomer(tx, program, body, found);
-  const likely = likelyPartner(body, named);
-  const termsOf = (partner_id: string, customer: Customer | undefined) =>
-    termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by: visitedBy(customer) });
+  payer: Payer,
+): Promise<{ credit: Credit; terms?: Terms }> {
+  const { customer, referred } = payer;
+  const termsFor = (partner_id: string) =>
+    termsOfOne(tx, {
+      ...{ program_id: program.id, partner_id, customer_id: customer?.id },
+      came_by: customer ? visitedBy(customer) : visitOf(referred),
+    });
+  const likely = likelyPartner(body, payer);
   const [credit, likely_terms] = await together([
-    creditSale(tx, program, body, named),
-    likely === undefined ? undefined : termsOf(likely, named.customer),
+    creditOf(tx, program, body, payer),
+    likely === undefined ? undefined : termsFor(likely),
   ]);
-  const { partner, customer } = credit;
-  if (!partner) return { credit, draft: draftOf(tx, body, credit, nothing_visited) };
-  const is_likely = partner.id === likely && customer?.id === named.customer?.id;
-  const terms = is_likely && likely_terms ? likely_terms : await termsOf(partner.id, customer);
-  const draft = draftOf(tx, body, credit, terms.came_by);
-  return { credit, earned: await earnedBy(tx, program, draft, { ...credit, partner }, terms), draft };
+  const partner = credit.attribution?.partner;
+  if (!partner) return { credit };
+  return { credit, terms: partner.id === likely && likely_terms ? likely_terms : await termsFor(partner.id) };
+}
+
+const visitOf = (referred: Payer['referred']): Visited =>
+  visitedBy(referred && { link_id: referred.referral.link_id, referral_id: referred.referral.id });
+
+interface Judged {
+  body: NewSale;
+  payer: Payer;
+  credit: Credit;
+  draft: SaleDraft;
+  /** Undefined where nobody is credited. */
+  earned: CommissionOutcome | undefined;
+}
+
+/** Writes a sale and what follows from it. */
+async function write(tx: Tx, program: Program, judged: Judged): Promise<SaleOutcome> {
+  const { payer, credit, earned } = judged;
+  const { attribution, own_purchase } = credit;
+  const { referred } = payer;
+  if (own_purchase && referred?.partner.id === own_purchase.partner_id) await endSelfReferral(tx, referred.referral);
+  const customer = await writePayer(tx, program, judged);
+  const draft = { ...judged.draft, customer_id: customer?.id ?? null };
+  const [sale, commission] = await together([
+    recordSale(tx, draft),
+    earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
+  ]);
+  if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
+  if (!attribution || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
+  tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
+  if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
+  if (commission) tx.emit(event('commission.created', commission));
+  if (sale.is_first_sale && customer) await convert(tx, program, sale, customer);
+  return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
+}
+
+/**
+ * Writes what the sale says of its customer. The first payment makes a customer active, and a coupon binds them to its partner; by any other
+ * attribution customers stay with theirs.
+ * @returns undefined where a sale that nobody is credited with names nobody who is known, or the sale describes nobody
+ */
+async function writePayer(
+  tx: Tx,
+  program: Program,
+  { body, payer, credit, draft }: Judged,
+): Promise<Customer | undefined> {
+  const { customer, missing, referred } = payer;
+  const { attribution, is_first_sale } = credit;
+  if (!customer) return attribution && newCustomer(tx, program, body, attribution, referred?.referral);
+  const { coupon_id, partner, tracked_by } = attribution ?? {};
+  const changes = {
+    ...missing,
+    ...(coupon_id ? { coupon_id, partner_id: partner?.id, tracked_by } : {}),
+    ...(is_first_sale ? firstPayment(customer, draft) : {}),
+  };
+  if (missing?.email) assessLater(tx, 'customer', customer.id);
+  return Object.keys(changes).length === 0 ? customer : customers.update(tx, customer.id, changes);
+}
+
+const firstPayment = (customer: Customer, { external_subscription_id, occurred_at }: SaleDraft) => ({
+  status: customer.status === 'lead' || customer.status === 'trial' ? ('active' as const) : undefined,
+  external_subscription_id: customer.external_subscription_id ?? external_subscription_id,
+  converted_at: occurred_at,
+});
+
+/**
+ * Records the customer of the click's referral, also where another partner than the click's is credited: the next sale by the click is of the same
+ * customer. Where there is no such click, the customer whom the sale describes.
+ */
+async function newCustomer(
+  tx: Tx,
+  program: Program,
+  body: NewSale,
+  attribution: Attribution,
+  referral: Referral | undefined,
+): Promise<Customer | undefined> {
+  const described = describedCustomer(body);
+  const { external_subscription_id, occurred_at: converted_at = tx.now } = body;
+  const fields = { ...described, external_subscription_id, status: 'active' as const, converted_at };
+  if (referral) return createCustomerOfReferral(tx, program, { ...attribution, referral }, fields);
+  return described && createCustomer(tx, program, attribution, fields);
 }
 
 export function outcomeOf(sale: Sale, commissions: SaleOutcome['commissions'], warning?: WarningCode): SaleOutcome {
@@ -154,13 +228,6 @@ export function outcomeOf(sale: Sale, commissions: SaleOutcome['commissions'], w
     warnings: [{ code: warning, message: warning_messages[warning] }],
     commissions,
   };
-}
-
-/** The first payment of a customer who was known: the customer is active, as one who is recorded with it. */
-async function activate(tx: Tx, sale: Sale, customer: Customer): Promise<void> {
-  const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
-  const external_subscription_id = customer.external_subscription_id ?? sale.external_subscription_id;
-  await customers.update(tx, customer.id, { status, external_subscription_id, converted_at: sale.occurred_at });
 }
 
 /** The first payment of a customer whose sale a partner is credited with: the referral converts, once. */

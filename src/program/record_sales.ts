@@ -14,10 +14,10 @@ import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
 import { visitedBy } from './sales/came_by.ts';
-import { type Credit, firstSalesOf } from './sales/credit.ts';
-import { saysNothingNew } from './sales/named_customer.ts';
+import { firstSalesOf } from './sales/credit.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
 import { ownPurchaseBy } from './sales/own_purchase.ts';
+import { saysNothingNew } from './sales/payer.ts';
 import { sales } from './sales/sale.ts';
 
 /** `request_id`: its own, where it shares a transaction with other requests. */
@@ -210,12 +210,7 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
     const isFurther = first_sale_at !== undefined && (body.occurred_at ?? tx.now) >= first_sale_at;
     const outcome =
       partner && isFurther && isAlone && !left.has(customer)
-        ? await judgeOne(
-            tx,
-            one,
-            { partner, customer, is_new_customer: false, is_first_sale: false, first_sale_at },
-            terms,
-          )
+        ? await judgeOne(tx, one, { partner, first_sale_at }, terms)
         : undefined;
     seen.add(customer.id);
     if (outcome) judged.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
@@ -228,15 +223,15 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
 async function judgeOne(
   tx: Tx,
   { body, program, customer }: Named,
-  credit: Credit & { partner: Partner },
+  { partner, first_sale_at }: { partner: Partner; first_sale_at: string },
   terms: Terms,
 ): Promise<Pick<Judged, 'draft' | 'partner' | 'earned'> | undefined> {
-  const { partner } = credit;
   if (partner.program_id !== program.id || terms.rules.some(({ tiers }) => tiers.length > 0)) return undefined;
   if (await ownPurchaseBy(tx, program, partner, { email: customer.email })) return undefined;
   try {
-    const draft = draftOf(tx, body, credit, terms.came_by);
-    return { draft, partner, earned: await earnedBy(tx, program, draft, credit, terms) };
+    const attribution = { partner, tracked_by: customer.tracked_by };
+    const draft = draftOf(tx, body, { attribution, is_first_sale: false, first_sale_at }, customer.id, terms.came_by);
+    return { draft, partner, earned: await earnedBy(tx, program, draft, { partner, first_sale_at }, terms) };
   } catch (problem) {
     if (problem instanceof Problem) return undefined;
     throw problem;

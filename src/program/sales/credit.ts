@@ -2,28 +2,21 @@ import sql from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
-import { type Attribution, type Customer, createCustomer, customers } from '../customers/customer.ts';
-import { endSelfReferral } from '../customers/self_referral.ts';
-import { createCustomerOfReferral } from '../customers/sign_up.ts';
+import type { Attribution } from '../customers/customer.ts';
 import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
-import { type CustomerClaim, describedCustomer, type NamedCustomer } from './named_customer.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
+import type { CustomerClaim, Payer } from './payer.ts';
 
-/** What a sale says of its customer, and of who brought the customer. */
-export interface Claim extends CustomerClaim {
+/** What a sale says of who brought its customer. */
+interface Claim extends CustomerClaim {
   coupon_external_id?: string | undefined;
   partner_id?: string | undefined;
-  occurred_at?: string | undefined;
 }
 
-/** The partner who is credited with a sale, and its customer; either may be unknown. */
+/** The partner who is credited with a sale, and by what; nobody where `attribution` is missing. */
 export interface Credit {
-  partner?: Partner;
-  customer?: Customer;
-  /** Whether the customer is recorded with the sale: as active from it on. */
-  is_new_customer: boolean;
-  coupon_id?: string;
+  attribution?: Attribution;
   is_first_sale: boolean;
   /** When the customer first paid; null when this sale is the first. */
   first_sale_at: string | null;
@@ -32,101 +25,97 @@ export interface Credit {
 }
 
 /**
- * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
- * customer's partner; else the click. A first match binds the customer."
- * @param named whose customer is locked, so that one sale of many is the first
- * @returns no partner when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
+ * Finds who is credited with a sale.
+ * @param payer whose customer is locked, so that one sale of many is the first
+ * @returns nobody when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
  * partner who is the customer: the sale is recorded all the same
  */
-export async function creditSale(tx: Tx, program: Program, claim: Claim, named: NamedCustomer): Promise<Credit> {
-  const { customer } = named;
-  const reading = customer ? firstSaleAt(tx, customer.id) : Promise.resolve(null);
-  const [first_sale_at, attribution] = await together([reading, attributionOf(tx, program, claim, named, reading)]);
+export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Payer): Promise<Credit> {
+  const { customer } = payer;
+  const [first_sale_at, candidates] = await together([
+    customer ? firstSaleAt(tx, customer.id) : null,
+    candidatesOf(tx, program, claim, payer),
+  ]);
   const first = { is_first_sale: first_sale_at === null, first_sale_at };
-  const own_purchase = await ownPurchase(tx, program, claim, named, attribution);
-  if (own_purchase || !attribution)
-    return {
-      ...(customer ? { customer } : {}),
-      ...{ is_new_customer: false, ...first },
-      ...(own_purchase ? { own_purchase } : {}),
-    };
-  const { partner, coupon_id } = attribution;
-  const payer = customer
-    ? await bindToCoupon(tx, customer, attribution)
-    : await newCustomer(tx, program, claim, named, attribution);
-  const is_new_customer = customer === undefined;
-  return {
-    partner,
-    ...(coupon_id ? { coupon_id } : {}),
-    ...(payer ? { customer: payer } : {}),
-    is_new_customer,
-    ...first,
-  };
+  const attribution = chosenOf(candidates, first.is_first_sale);
+  const own_purchase = await ownPurchase(tx, program, claim, payer, attribution);
+  if (own_purchase) return { ...first, own_purchase };
+  return { ...first, ...(attribution ? { attribution } : {}) };
 }
 
 /** The partner who is credited if the sale has no coupon of another one, and is nobody's own purchase. */
-export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: NamedCustomer): string | undefined =>
+export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: Payer): string | undefined =>
   partner_id ?? customer?.partner_id ?? referred?.partner.id;
 
-/** Who is credited, and by what; undefined where nobody is. */
-async function attributionOf(
+/** Who may be credited, each held in place until the sale is recorded. One who is deleted earns nothing. */
+interface Candidates {
+  named?: Attribution | undefined;
+  by_coupon?: Attribution | undefined;
+  /** The partner of the customer, or else of the click: a click credits nobody where the customer is known. */
+  by_customer?: Attribution | undefined;
+}
+
+/**
+ * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
+ * customer's partner; else the click."
+ */
+const chosenOf = ({ named, by_coupon, by_customer }: Candidates, is_first_sale: boolean): Attribution | undefined =>
+  named ?? (is_first_sale ? by_coupon : undefined) ?? by_customer;
+
+/** @throws Problem resource_not_found when the partner whom the sale names is not the program's */
+async function candidatesOf(
   tx: Tx,
   program: Program,
   { partner_id, coupon_external_id }: Claim,
-  { customer, referred }: NamedCustomer,
-  first_sale_at: Promise<string | null>,
-): Promise<Attribution | undefined> {
+  payer: Payer,
+): Promise<Candidates> {
   if (partner_id !== undefined) {
-    return { partner: await partnerOf(tx, program, partner_id, 'share'), tracked_by: 'api' };
+    return { named: { partner: await partnerOf(tx, program, partner_id, 'share'), tracked_by: 'api' } };
   }
-  const by_coupon =
-    coupon_external_id !== undefined && (await first_sale_at) === null
-      ? await couponAttribution(tx, program, coupon_external_id)
-      : undefined;
-  if (by_coupon) return by_coupon;
-  if (customer) {
-    const partner = await remainingPartner(tx, customer.partner_id);
-    return partner && { partner, tracked_by: customer.tracked_by };
-  }
-  if (!referred) return undefined;
-  const partner = await partnerOf(tx, program, referred.partner.id, 'share');
-  return { partner, tracked_by: referred.referral.tracked_by };
+  const [by_coupon, by_customer] = await together([
+    coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id),
+    broughtBy(tx, payer),
+  ]);
+  return { by_coupon, by_customer };
+}
+
+async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Attribution | undefined> {
+  const partner_id = customer?.partner_id ?? referred?.partner.id;
+  const tracked_by = customer?.tracked_by ?? referred?.referral.tracked_by;
+  if (partner_id === undefined || tracked_by === undefined) return undefined;
+  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+  return partner && { partner, tracked_by };
 }
 
 /** By an active coupon with the id, of a partner who can earn, unless the program is paused. */
 async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Attribution | undefined> {
   if (!allows(program_states, program.status, 'refer')) return undefined;
-  const coupon = await tx.maybe<{ id: string; partner_id: string }>(sql`
-    select t.id, t.partner_id
-    from program.coupon t
-    where ${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}
-      and t.active and t.deleted_at is null and t.partner_id is not null`);
-  const partner = coupon && (await remainingPartner(tx, coupon.partner_id));
-  if (!partner || !allows(partner_states, partner.status, 'earn')) return undefined;
-  return { partner, tracked_by: 'coupon', coupon_id: coupon.id };
+  const found = await tx.maybe<Partner & { coupon_id: string }>(sql`
+    select ${partners.columns}, c.id as coupon_id
+    from program.coupon c
+    join ${partners.from} on t.organization_id = c.organization_id and t.id = c.partner_id and ${partners.alive}
+    where c.organization_id = ${tx.organization_id} and c.program_id = ${program.id} and c.external_id = ${external_id}
+      and c.active and c.deleted_at is null
+    for share of t`);
+  if (!found || !allows(partner_states, found.status, 'earn')) return undefined;
+  const { coupon_id, ...partner } = found;
+  return { partner, tracked_by: 'coupon', coupon_id };
 }
 
-/** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
-const remainingPartner = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
-  partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
-
-/** Whether nobody is credited because the partner is the customer. The referral that says otherwise ends. */
+/** Whether nobody is credited because the partner is the customer. */
 async function ownPurchase(
   tx: Tx,
   program: Program,
   claim: Claim,
-  { customer, click, referred }: NamedCustomer,
+  { customer, click }: Payer,
   attribution: Attribution | undefined,
 ): Promise<OwnPurchase | undefined> {
   if (!attribution) {
     const own_of = program.block_self_referrals ? click?.own_of : undefined;
     return own_of ? { partner_id: own_of, matched: 'referral' } : undefined;
   }
-  const { partner } = attribution;
   const email = customer ? customer.email : (claim.customer?.email ?? null);
-  const own = await ownPurchaseBy(tx, program, partner, { email, click });
-  if (own && referred?.partner.id === partner.id) await endSelfReferral(tx, referred.referral);
-  return own;
+  return ownPurchaseBy(tx, program, attribution.partner, { email, click });
 }
 
 /** When customers first paid, other than by a sale: of those who have. By an index: however many sales there are, one of each is read. */
@@ -149,30 +138,3 @@ export async function firstSalesOf(
 /** The same of one customer; null where that sale is the first. */
 export const firstSaleAt = async (tx: Tx, customer_id: string, other_than?: string): Promise<string | null> =>
   (await firstSalesOf(tx, [customer_id], other_than)).get(customer_id) ?? null;
-
-/** A coupon binds the customer to its partner; by any other attribution customers stay with theirs. */
-async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tracked_by }: Attribution) {
-  if (coupon_id === undefined) return customer;
-  return customers.update(tx, customer.id, { partner_id: partner.id, coupon_id, tracked_by });
-}
-
-/**
- * The customer of the click's referral, also where another partner than the click's is credited: the next sale by the click is of the same
- * customer. Where there is no such click, the customer whom the sale describes.
- */
-async function newCustomer(
-  tx: Tx,
-  program: Program,
-  claim: Claim,
-  { referred }: NamedCustomer,
-  attribution: Attribution,
-): Promise<Customer | undefined> {
-  const described = describedCustomer(claim);
-  const { external_subscription_id, occurred_at: converted_at = tx.now } = claim;
-  const payer = { ...described, external_subscription_id, status: 'active' as const, converted_at };
-  if (referred) {
-    const { referral } = referred;
-    return createCustomerOfReferral(tx, program, { ...attribution, referral }, payer);
-  }
-  return described && createCustomer(tx, program, attribution, payer);
-}

@@ -114,7 +114,8 @@ export type SaleDraft = ReturnType<typeof draftOf>;
 export function draftOf(
   tx: Tx,
   body: NewSale,
-  { partner, customer, coupon_id, is_first_sale, own_purchase }: Credit,
+  { attribution, is_first_sale, own_purchase }: Credit,
+  customer_id: string | null,
   { link_id, referral_id }: Visited,
 ) {
   const { program_id, external_charge_id, external_subscription_id, currency, metadata } = body;
@@ -124,9 +125,8 @@ export function draftOf(
   return {
     ...amounts,
     ...{ id: newId('sale'), program_id, external_charge_id, external_subscription_id, currency, metadata },
-    ...{ link_id, referral_id, coupon_id, is_first_sale },
-    partner_id: partner?.id ?? null,
-    customer_id: customer?.id ?? null,
+    ...{ customer_id, link_id, referral_id, coupon_id: attribution?.coupon_id, is_first_sale },
+    partner_id: attribution?.partner.id ?? null,
     self_referral_partner_id: own_purchase?.partner_id,
     product_id: body.product_id ?? null,
     net_amount_minor: netAmount(amounts),

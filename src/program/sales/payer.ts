@@ -10,7 +10,6 @@ import {
   findCustomerOrLock,
 } from '../customers/customer.ts';
 import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
-import { assessLater } from '../programs/assess_later.ts';
 import type { Program } from '../programs/program.ts';
 import type { JudgedClick } from './own_purchase.ts';
 
@@ -23,10 +22,14 @@ export interface CustomerClaim {
   customer?: CustomerFields | undefined;
 }
 
-/** The customer whom a sale names, if known, and its click. Without a customer, also the visitor whom a partner referred by the click within the window. */
-export interface NamedCustomer {
+/** Who paid, as far as that is known. */
+export interface Payer {
+  /** With the details of the sale. */
   customer?: Customer;
+  /** Those of the details that were not known, which are to be written. */
+  missing?: Partial<Customer>;
   click?: JudgedClick;
+  /** Where there is no customer: the visitor whom a partner referred by the click within the window. */
   referred?: ReferredVisitor;
 }
 
@@ -53,23 +56,18 @@ export async function findNamed(tx: Tx, claim: CustomerClaim & { program_id: str
 }
 
 /**
- * The customer, locked: the one who is identified, or else the one who signed up by the click.
+ * Finds who paid: the customer who is identified, or else the one who signed up by the click, locked.
  * @throws Problem invalid_parameter when what identifies the customer is contradictory
  */
-export async function namedCustomer(
-  tx: Tx,
-  program: Program,
-  claim: CustomerClaim,
-  found: Found,
-): Promise<NamedCustomer> {
+export async function payerOf(tx: Tx, program: Program, claim: CustomerClaim, found: Found): Promise<Payer> {
   const identified = await identifiedCustomer(tx, program, claim, found);
   const { click } = found;
-  if (!click) return identified ? { customer: await completed(tx, identified, claim) } : {};
+  if (!click) return identified ? completed(identified, claim) : {};
   const known = identified ?? (await customerOfReferral(tx, program, click.referral_id, claim));
-  if (known) return { customer: await completed(tx, known, claim), click };
+  if (known) return { ...completed(known, claim), click };
   const { referred, expired } = await referredBy(tx, program, claim.click_id as string);
   const of_visitor = referred && (await customerOfReferral(tx, program, referred.referral.id, claim));
-  if (of_visitor) return { customer: await completed(tx, of_visitor, claim), click };
+  if (of_visitor) return { ...completed(of_visitor, claim), click };
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 
@@ -161,10 +159,10 @@ const hasNoOtherId = (claim: CustomerClaim): Sql =>
 const identifying = ['email', 'identifier', 'external_customer_id'] as const;
 
 /**
- * The customer, with the details of the sale that were not known.
+ * Adds the details of the sale that were not known.
  * @throws Problem invalid_parameter where they contradict those that are known: no detail is dropped silently
  */
-async function completed(tx: Tx, customer: Customer, claim: CustomerClaim): Promise<Customer> {
+function completed(customer: Customer, claim: CustomerClaim): Pick<Payer, 'customer' | 'missing'> {
   const described: CustomerFields = describedCustomer(claim) ?? {};
   for (const field of identifying) {
     if (!contradicts(customer[field], described[field])) continue;
@@ -174,12 +172,12 @@ async function completed(tx: Tx, customer: Customer, claim: CustomerClaim): Prom
       `The ${field} of the customer ${customer.id} is another one. Leave it out, or update the customer first.`,
     );
   }
-  const missing = [...identifying, 'name' as const].filter(
-    (field) => customer[field] === null && described[field] !== undefined,
+  const missing = Object.fromEntries(
+    [...identifying, 'name' as const]
+      .filter((field) => customer[field] === null && described[field] !== undefined)
+      .map((field) => [field, described[field]]),
   );
-  if (missing.length === 0) return customer;
-  if (missing.includes('email')) assessLater(tx, 'customer', customer.id);
-  return customers.update(tx, customer.id, Object.fromEntries(missing.map((field) => [field, described[field]])));
+  return { customer: { ...customer, ...missing }, missing };
 }
 
 /** Whether all that a sale says of its customer is known, and the same. */
