@@ -1,22 +1,14 @@
 /**
- * Stripe Connect: one transfer to the partner's connected account for each payout, by the package `stripe`. It is paid once it is in their
- * Stripe balance; Stripe pays it out to their bank by their own schedule. https://docs.stripe.com/api/transfers
+ * Stripe Connect: one transfer to the partner's connected account for each payout. It is paid once it is in their Stripe balance; Stripe
+ * pays it out to their bank by their own schedule. https://docs.stripe.com/api/transfers
  */
-import type { Stripe } from 'stripe';
 import { z } from 'zod';
-import { urlBelow } from '../../../core/net/answer.ts';
+import { verifySignature } from '../../../core/encryption/signature.ts';
+import { parsedJson, urlBelow } from '../../../core/net/answer.ts';
 import { fractionDigits } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { at, listAt, quoted, textAt } from './answer.ts';
-import {
-  type Answer,
-  asksAgain,
-  type CallResult,
-  call_timeout_ms,
-  callProvider,
-  doubtful,
-  unknown,
-} from './provider_call.ts';
+import { type Answer, asksAgain, type CallResult, callProvider, doubtful, unknown } from './provider_call.ts';
 import {
   type Credentials,
   type PayoutErrorCode,
@@ -33,11 +25,12 @@ import {
 } from './rail.ts';
 
 const title = 'Stripe';
+/** Answers keep the form of this version, also when Stripe publishes a newer one: https://docs.stripe.com/api/versioning */
+const api_version = '2026-10-28.endive';
 /** Stripe forgets a key after 24 hours at the earliest. */
 const key_life_s = 23 * 3600;
 /** A call that was not answered may still be at work for this long: until then, an empty list proves nothing. */
 const settling_ms = 10 * 60_000;
-const webhook_tolerance_s = 300;
 
 /** https://docs.stripe.com/currencies#three-decimal: "the least-significant (last) digit to be 0". */
 const three_decimals = new Set(['BHD', 'JOD', 'KWD', 'OMR', 'TND']);
@@ -105,13 +98,13 @@ async function check(credentials: Credentials, context: RailContext): Promise<{ 
   if (!credentials.secret_key?.includes(`_${context.mode}_`)) {
     throw refused(`In ${context.mode} mode, the key begins with sk_${context.mode}_ or rk_${context.mode}_.`);
   }
-  const balance = await call(credentials, context, (client) => client.balance.retrieve());
+  const balance = await call({ method: 'GET', path: '/v1/balance' }, credentials, context);
   if (balance.kind !== 'answered' || balance.status === 429 || balance.status >= 500) {
     throw new Problem('service_unavailable', 'Stripe does not answer. Try again.');
   }
   if (balance.status !== 200) throw refused(`Stripe refuses the key: ${messageOf(balance, credentials)}`);
   if (at(balance.body, 'livemode') !== (context.mode === 'live')) throw refused('The key is of the other mode.');
-  const account = await call(credentials, context, (client) => client.accounts.retrieveCurrent());
+  const account = await call({ method: 'GET', path: '/v1/account' }, credentials, context);
   const warnings = ['A payout is paid once it is in the balance of the partner at Stripe, which is not their bank.'];
   if (!credentials.webhook_secret) warnings.push('Without webhook_secret, outcomes are polled only.');
   return { account: (account.kind === 'answered' && textAt(account.body, 'id')) || 'not readable', warnings };
@@ -124,9 +117,13 @@ async function submit(transfer: Transfer, credentials: Credentials, context: Tra
     if (found !== undefined && found.status !== 'unknown') return found;
     if (context.now.getTime() - Date.parse(transfer.began_at) > key_life_s * 1000) return found ?? neverAccepted();
   }
-  const result = await call(credentials, context, (client) =>
-    client.transfers.create(requestOf(transfer), { idempotencyKey: transfer.idempotency_key }),
-  );
+  const request = {
+    method: 'POST',
+    path: '/v1/transfers',
+    form: formOf(transfer),
+    key: transfer.idempotency_key,
+  } as const;
+  const result = await call(request, credentials, context);
   const doubt = doubtful(title, result, context.now);
   if (doubt) return doubt;
   const answer = result as Answer;
@@ -135,13 +132,13 @@ async function submit(transfer: Transfer, credentials: Credentials, context: Tra
 }
 
 /** The same transfer gives the same bytes: under one key, Stripe refuses others. */
-const requestOf = (transfer: Transfer): Stripe.TransferCreateParams => ({
-  amount: amountOf(transfer),
+const formOf = (transfer: Transfer): Record<string, string> => ({
+  amount: String(amountOf(transfer)),
   currency: transfer.currency.toLowerCase(),
   destination: transfer.destination.account_id ?? '',
   transfer_group: transfer.idempotency_key,
   description: `Payout ${transfer.payout_id} from ${transfer.program_name}`.slice(0, 500),
-  metadata: { payout_id: transfer.payout_id },
+  'metadata[payout_id]': transfer.payout_id,
 });
 
 const neverAccepted = (): RailOutcome => ({
@@ -174,9 +171,8 @@ async function lookUp(
   context: TransferContext,
 ): Promise<RailOutcome | undefined> {
   const { idempotency_key } = transfer;
-  const result = await call(credentials, context, (client) =>
-    client.transfers.list({ transfer_group: idempotency_key, limit: 10 }),
-  );
+  const query = { transfer_group: idempotency_key, limit: '10' };
+  const result = await call({ method: 'GET', path: '/v1/transfers', query }, credentials, context);
   if (result.kind !== 'answered' || result.status !== 200 || !Array.isArray(at(result.body, 'data'))) {
     return asksAgain(title, result, context.now);
   }
@@ -203,83 +199,32 @@ function messageOf({ status, body }: Answer, { secret_key = '', webhook_secret =
   return quoted(words.join(': '), [secret_key, webhook_secret]) || `Stripe answered ${status}.`;
 }
 
-/** The package takes a tenth of a second to load: a process that pays nothing by Stripe is spared it. */
-const loadStripe = async () => (await import('stripe')).Stripe;
+interface StripeCall {
+  method: 'GET' | 'POST';
+  path: string;
+  query?: Record<string, string>;
+  form?: Record<string, string>;
+  /** What Stripe knows a repetition by: https://docs.stripe.com/api/idempotent_requests */
+  key?: string;
+}
 
-/** Lets the package compose one request; its answer is judged here, as those of the other providers are. */
-async function call(
-  { secret_key = '' }: Credentials,
+const call = (
+  { method, path, query, form, key }: StripeCall,
+  { secret_key }: Credentials,
   context: RailContext,
-  send: (client: Stripe) => Promise<unknown>,
-): Promise<CallResult> {
-  const httpClient = new OneCall(context);
-  const client = new (await loadStripe())(secret_key, {
-    maxNetworkRetries: 0,
-    timeout: call_timeout_ms,
-    telemetry: false,
-    httpClient: httpClient as unknown as Stripe.HttpClient,
+): Promise<CallResult> =>
+  callProvider({
+    method,
+    url: urlBelow(context.url, path, query),
+    headers: {
+      authorization: `Bearer ${secret_key}`,
+      'stripe-version': api_version,
+      ...(form ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
+      ...(key ? { 'idempotency-key': key } : {}),
+    },
+    ...(form ? { body: new URLSearchParams(form).toString() } : {}),
+    cut_off: context.cut_off,
   });
-  try {
-    await send(client);
-  } catch (error) {
-    if (!httpClient.result) throw error;
-  }
-  return httpClient.result as CallResult;
-}
-
-/** The part of `Stripe.HttpClient` that the package calls. */
-class OneCall {
-  readonly context: RailContext;
-  result: CallResult | undefined;
-
-  constructor(context: RailContext) {
-    this.context = context;
-  }
-
-  getClientName() {
-    return 'undici';
-  }
-
-  async makeRequest(...[, , path, method, headers, body]: Parameters<Stripe.HttpClient['makeRequest']>) {
-    const given = Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined || value === null ? [] : [[name.toLowerCase(), String(value)]],
-    );
-    this.result = await callProvider({
-      method: method as 'GET' | 'POST',
-      url: urlBelow(this.context.url, path),
-      headers: Object.fromEntries(given),
-      ...(body ? { body } : {}),
-      cut_off: this.context.cut_off,
-    });
-    if (this.result.kind !== 'answered') throw new Error(this.result.reason);
-    return new OneAnswer(this.result);
-  }
-}
-
-/** The part of `Stripe.HttpClientResponse` that the package calls. */
-class OneAnswer {
-  readonly answer: Answer;
-
-  constructor(answer: Answer) {
-    this.answer = answer;
-  }
-
-  getStatusCode() {
-    return this.answer.status;
-  }
-
-  getHeaders() {
-    return this.answer.headers;
-  }
-
-  getRawResponse() {
-    return {};
-  }
-
-  async toJSON() {
-    return structuredClone(this.answer.body) ?? {};
-  }
-}
 
 async function verifyWebhook(
   { headers, raw_body }: ReceivedWebhook,
@@ -287,7 +232,7 @@ async function verifyWebhook(
   { now }: WebhookContext,
 ): Promise<WebhookSubjects> {
   if (!webhook_secret) throw new WebhookRefused('The credentials have no webhook_secret.');
-  const event = await verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now);
+  const event = verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now);
   if (textAt(event, 'type') === undefined) throw new WebhookRefused('The body is not an event.');
   if (textAt(event, 'data', 'object', 'object') !== 'transfer') return { references: [], idempotency_keys: [] };
   return {
@@ -296,11 +241,12 @@ async function verifyWebhook(
   };
 }
 
-async function verified(raw_body: Buffer, signature: string, secret: string, now: Date): Promise<unknown> {
-  const { webhooks } = await loadStripe();
+/** Stripe signs as Rail does: https://docs.stripe.com/webhooks/signature */
+function verified(raw_body: Buffer, signature: string, secret: string, now: Date): unknown {
   try {
-    return webhooks.constructEvent(raw_body, signature, secret, webhook_tolerance_s, undefined, now.getTime());
+    verifySignature(signature, secret, raw_body, now.getTime());
   } catch {
-    throw new WebhookRefused('The signature does not match, or is stale, or the body is not JSON.');
+    throw new WebhookRefused('The signature does not match, or is stale.');
   }
+  return parsedJson(raw_body.toString('utf8'));
 }
