@@ -3,7 +3,6 @@ import { parse } from 'csv-parse/sync';
 import { compile } from 'html-to-text';
 import { Parser } from 'htmlparser2';
 import { isbot } from 'isbot';
-import { IANAZone } from 'luxon';
 import PostalMime, { addressParser, decodeWords } from 'postal-mime';
 import robots_parser from 'robots-parser';
 import { detectAll } from 'tinyld';
@@ -85,7 +84,6 @@ const readers: Record<string, (text: string) => unknown> = {
   'tinyld, 3,000': (text) => detectAll(text.slice(0, 3_000)),
   'isbot, 1,024': (text) => isbot(text.slice(0, 1_024)),
   'tldts, 2,048': (text) => parseHost(text.slice(0, 2_048)),
-  'luxon, zones': (text) => IANAZone.isValidZone(text),
 };
 
 /** What takes more than so long for `length` signs is told. */

@@ -1,5 +1,4 @@
 /** The clocks of IANA zones, as the platform's Intl knows them. */
-import { IANAZone } from 'luxon';
 
 /** Local time as milliseconds: those since 1970 of the same reading in UTC. */
 export type LocalMs = number;
@@ -55,8 +54,20 @@ function changeOf(zone: string, start: number, end: number): number {
   return after;
 }
 
+/** Kept, because to make one takes much longer than to ask it. */
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** @throws RangeError for a zone that is not known, or a time that is invalid */
 function offsetMs(zone: string, at: number): number {
-  const minutes = IANAZone.create(zone).offset(at);
-  if (!Number.isFinite(minutes)) throw new RangeError(`The time zone '${zone}' is not known, or the time is invalid.`);
-  return minutes * minute_ms;
+  const clock = clocks.get(zone) ?? new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+  clocks.set(zone, clock);
+  // GMT, GMT+05:30, and GMT-00:44:30 of former days.
+  const offset =
+    clock
+      .formatToParts(at)
+      .find(({ type }) => type === 'timeZoneName')
+      ?.value.slice('GMT'.length) ?? '';
+  const [hours = 0, minutes = 0, seconds = 0] = offset.slice(1).split(':').map(Number);
+  const size = ((hours * 60 + minutes) * 60 + seconds) * 1_000;
+  return offset.startsWith('-') ? -size : size;
 }
