@@ -30,8 +30,8 @@ async function loadedBy(module: string): Promise<string[]> {
 
 /** What takes long to load or much memory, and where it may be loaded only by the work that needs it. */
 const of_few = [
-  ...['csv-parse', 'fast-xml-parser', 'graphql', 'html-to-text', 'htmlparser2', 'imapflow', 'liquidjs', 'luxon'],
-  ...['mailchecker', 'nodemailer', 'pdfkit', 'postal-mime', 'postgraphile', 'prom-client', 'stripe'],
+  ...['csv-parse', 'fast-xml-parser', 'graphql', 'html-to-text', 'htmlparser2', 'imapflow', 'liquidjs'],
+  ...['mailchecker', 'nodemailer', 'pdfkit', 'postal-mime', 'postgraphile', 'prom-client'],
 ];
 const of_operations = ['program/api.ts', 'recruitment/api.ts'];
 const spared = {

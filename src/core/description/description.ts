@@ -6,9 +6,9 @@ import { once } from '../values/once.ts';
 import { rootOf } from './described.ts';
 import type { Texts } from './texts.ts';
 
-/** A text that is the same for everybody. */
+/** A text or a file that is the same for everybody. */
 export interface Page {
-  text: string;
+  text: string | Buffer;
   /** Of the text, in letters that an address takes. */
   hash: string;
   /** Compressed by the first who asks for it so, in a thread of its own. */
@@ -47,9 +47,12 @@ export async function sendPage(request: FastifyRequest, reply: FastifyReply, typ
   return reply.header('Content-Encoding', 'gzip').send(await page.gzipped);
 }
 
-const gzipping = promisify<string, { level: number }, Buffer>(gzip);
+const gzipping = promisify<string | Buffer, { level: number }, Buffer>(gzip);
 const least_gzipped = 1_024;
 /** `gzip`, but not `gzip;q=0`. */
 const takes_gzip = /(?:^|[\s,])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
-export const page = (text: string): Page => ({ text, hash: createHash('sha256').update(text).digest('base64url') });
+export const page = (text: string | Buffer): Page => ({
+  text,
+  hash: createHash('sha256').update(text).digest('base64url'),
+});

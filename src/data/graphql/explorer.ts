@@ -1,19 +1,18 @@
-/** Ruru, the page that explores the API in a browser, from its package: grafserv serves it, and nothing it loads comes from elsewhere. */
+/** Altair, the page that explores the API in a browser, as its package has it built. Nothing that it loads comes from elsewhere. */
 import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { grafserv } from 'postgraphile/grafserv/fastify/v5';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { getDistDirectory, renderAltair } from 'altair-static';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Page, page, sendPage } from '../../core/description/description.ts';
+import { Problem } from '../../core/values/problem.ts';
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+/** Relative, as all addresses of the page are: it works behind a proxy that puts a path in front. */
+const base = 'graphiql/static/';
 
-const page_path = '/graphiql';
-const static_path = '/graphiql/static/';
-
-/** What a new tab holds: where the key goes, in characters that a header may have, and a first query. */
-const first_tab = {
-  defaultHeaders: '{ "Authorization": "Bearer YOUR_API_KEY" }',
-  defaultQuery: `# Enter your API key under Headers below.
-# It needs the scope 'data:read'.
-# Then press Shift-Ctrl-R, which loads the schema for the documentation.
+const first_query = `# Enter your API key under Auth. It needs the scope 'data:read'.
+# Then press the button beside Docs, which loads the schema.
 {
   sales(first: 5) {
     nodes { id amount_minor currency occurred_at customer { id } partner { handle } }
@@ -21,58 +20,69 @@ const first_tab = {
     pageInfo { endCursor hasNextPage }
   }
 }
-`,
+`;
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.woff': 'font/woff',
+  '.woff2': 'font/woff2',
 };
 
-/**
- * Without a key the page would ask for the schema as soon as it opens, and be refused: it is told what to do instead, and asks nobody. What is
- * pale is darkened, so that it can be read.
- */
-const before_a_key = `<style>
-  .graphiql-container, .graphiql-dialog, .graphiql-tooltip { --alpha-secondary: 1 !important; --alpha-tertiary: .85 !important }
-</style>
-<script>
+/** Without a key the page would ask for the schema as soon as it opens, and be refused: it shows what to do instead, and sends nothing. */
+const before_a_key = `<script>
   const send = window.fetch
   window.fetch = (input, options = {}) => {
     const { pathname } = new URL(input, document.baseURI)
     const key = new Headers(options.headers).get('Authorization') || ''
     if (!pathname.endsWith('/graphql') || /^Bearer rail_/.test(key)) return send(input, options)
-    const errors = [{ message: 'Enter your API key under Headers, then press Shift-Ctrl-R.' }]
+    const errors = [{ message: 'Enter your API key under Auth, then press the button beside Docs.' }]
     return Promise.resolve(new Response(JSON.stringify({ errors }), { headers: { 'Content-Type': 'application/json' } }))
   }
 </script>`;
 
-/** Gives the handler of the page and of its files. */
-export async function openExplorer(): Promise<Handler> {
-  const handlers = new Map<string, Handler>();
-  const server = grafserv({
-    schema: null as never,
-    preset: {
-      grafserv: { graphqlPath: '/graphql', graphiqlPath: page_path, graphiqlStaticPath: static_path, graphiql: true },
-      ruru: { clientConfig: first_tab },
-    } as GraphileConfig.Preset,
-  });
-  await server.ready();
-  // The API has its routes already: from grafserv's own come the handlers.
-  const routes = { route: ({ url, handler }: { url: string; handler: Handler }) => handlers.set(url, handler) };
-  await server.addTo(routes as unknown as FastifyInstance);
-  const page = handlers.get(page_path) as Handler;
-  const file = handlers.get(`${static_path}*`) as Handler;
-  return async (request, reply) => {
-    reply.serializer((payload: unknown) => payload as string);
-    if (request.routeOptions.url !== page_path) return file(request, reply);
-    // Its scripts are known by their hash, which a compressed page would hide.
-    delete request.headers['accept-encoding'];
-    const html = String(await page(request, reply)).replace('</head>', () => `${before_a_key}</head>`);
-    reply.headers({ 'Content-Security-Policy': policyOf(html), 'Referrer-Policy': 'no-referrer' });
-    return html;
-  };
+const html = renderAltair({
+  baseURL: base,
+  endpointURL: '/graphql',
+  initialQuery: first_query,
+  initialAuthorization: { type: 'bearer', data: { token: '' } },
+  disableAccount: true,
+  instanceStorageNamespace: 'rail_',
+  initialSettings: { 'alert.disableUpdateNotification': true, 'banners.disable': true, disablePushNotification: true },
+})
+  .replace('`/graphql`', "new URL('../../graphql', document.baseURI).href")
+  .replace('<html>', '<html lang="en">')
+  .replace('<title>Altair</title>', '<title>GraphQL</title>')
+  .replace('<head>', () => `<head>${before_a_key}`);
+const made = page(html);
+const policy = policyOf(html);
+
+export function sendExplorer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  reply.headers({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' });
+  return sendPage(request, reply, 'text/html; charset=utf-8', made);
+}
+
+const names = new Set(readdirSync(getDistDirectory(), { recursive: true }).map(String));
+/** Read by the first who asks for them. */
+const files = new Map<string, Promise<Page>>();
+
+export async function sendFile(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { '*': name } = request.params as { '*': string };
+  const type = types[extname(name)];
+  if (!type || !names.has(name)) throw new Problem('route_not_found', `The explorer has no file ${name}.`);
+  const file = files.get(name) ?? readFile(join(getDistDirectory(), name)).then(page);
+  files.set(name, file);
+  return sendPage(request, reply, type, await file);
 }
 
 /** Scripts are the package's, and the page's own by their hash. Nothing is asked of another origin. */
-function policyOf(html: string): string {
-  const inline = [...html.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]+?)<\/script>/g)].map(([, text]) =>
-    hashOf(text as string),
+function policyOf(text: string): string {
+  const inline = [...text.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]+?)<\/script>/g)].map(([, script]) =>
+    hashOf(script as string),
   );
   return [
     "default-src 'none'",
@@ -82,10 +92,12 @@ function policyOf(html: string): string {
     "img-src 'self' data:",
     "font-src 'self' data:",
     "connect-src 'self'",
-    "base-uri 'none'",
+    "base-uri 'self'",
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
 }
 
-const hashOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
+function hashOf(script: string): string {
+  return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
+}

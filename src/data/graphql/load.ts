@@ -4,11 +4,6 @@ export function loadEndpoint(): Promise<typeof import('./endpoint.ts')> {
   return import('./endpoint.ts');
 }
 
-export function loadExplorer(): Promise<typeof import('./explorer.ts')> {
-  quiet();
-  return import('./explorer.ts');
-}
-
 /** Grafast prints advice for developers unless it is told that this is no development. It reads that from nowhere else. */
 export function quiet(): void {
   process.env.GRAPHILE_ENV ??= 'production';

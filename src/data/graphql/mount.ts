@@ -1,5 +1,5 @@
 /**
- * `POST /graphql`, and `GET /graphiql` to explore it. What they need (PostGraphile, the schema, Ruru) is loaded by the first request for it:
+ * `POST /graphql`, and `GET /graphiql` to explore it. What they need (PostGraphile, the schema, the explorer) is loaded by the first request for it:
  * the start of a process pays nothing, nor does a process that nobody asks.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -8,12 +8,13 @@ import type { Presented } from '../../core/access/authenticate.ts';
 import { guards } from '../../core/http/request.ts';
 import { lagging, type Store } from '../../core/postgres/transaction.ts';
 import { hasScope } from '../../core/resource/scope.ts';
-import { once } from '../../core/values/once.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { most_operations } from './limits.ts';
-import { loadExplorer } from './load.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 import { GraphqlThread, type Question } from './thread.ts';
+
+/** With the first request for it. */
+const loadExplorer = () => import('./explorer.ts');
 
 const Operation = z.strictObject({
   query: z.string('must be a text in GraphQL').min(1),
@@ -44,10 +45,8 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
       return reply.send(body);
     },
   });
-  const explorer = once(async () => (await loadExplorer()).openExplorer());
-  for (const url of ['/graphiql', '/graphiql/static/*']) {
-    app.get(url, async (request, reply) => (await explorer())(request, reply));
-  }
+  app.get('/graphiql', async (request, reply) => (await loadExplorer()).sendExplorer(request, reply));
+  app.get('/graphiql/static/*', async (request, reply) => (await loadExplorer()).sendFile(request, reply));
 }
 
 function questionOf(request: FastifyRequest): Question {
