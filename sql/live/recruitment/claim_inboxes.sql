@@ -9,6 +9,11 @@ declare
   share integer;
   held integer;
 begin
+  if not exists (select from recruitment.inbox i where i.status = 'connected' and i.deleted_at is null)
+    and not exists (select from recruitment.inbox_reader r where r.worker_id = reader) then
+    return;
+  end if;
+
   insert into recruitment.inbox_reader (organization_id, inbox_id)
   select i.organization_id, i.id
   from recruitment.inbox i

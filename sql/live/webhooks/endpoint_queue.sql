@@ -30,6 +30,7 @@ as $$
   where q.endpoint_id = any (endpoint_ids)
     and webhooks.is_idle(q.lease_until)
     and exists (select from webhooks.queued_delivery d where d.endpoint_id = q.endpoint_id and d.queue_position > q.done_position)
+  having count(*) > 0
 $$;
 
 -- Appends deliveries to their endpoints' queues, in the order given, and enqueues the endpoints' jobs with the commit: also where somebody

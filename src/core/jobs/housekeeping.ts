@@ -3,12 +3,14 @@ import sql from 'sql-template-tag';
 import { run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import type { Chore, WorkerExtension } from './extension.ts';
-import { type JobPool, nudgeDue } from './job_pool.ts';
+import { type JobPool, nudgingDue } from './job_pool.ts';
 import type { WorkerContext } from './worker_context.ts';
 
 const nudge_every_ms = 1_000;
 const reap_every_ms = 5_000;
 const forget_every_ms = 30_000;
+/** Chores begin apart, so that one connection, which has planned their statements, does for all. */
+const apart_ms = 50;
 
 /** Repeats the chores of the worker and of its extensions from now on. @returns what ends them */
 export const startHousekeeping = (
@@ -19,12 +21,12 @@ export const startHousekeeping = (
   [
     ...extensions.flatMap(({ chores }) => chores),
     ...[nudging(context, pools), reaping(context, extensions), forgetting(context)],
-  ].map((chore) => repeat(chore, context.log));
+  ].map((chore, nth) => repeat(chore, nth * apart_ms, context.log));
 
 /** A job that is not to run at once runs within a second of its time. */
 const nudging = ({ store }: WorkerContext, pools: JobPool[]): Chore => ({
   every_ms: nudge_every_ms,
-  run: () => nudgeDue(store.database, pools),
+  run: nudgingDue(store.database, pools),
 });
 
 /** "A worker's jobs are free again within 30 s of its death." */
@@ -49,8 +51,9 @@ const forgetting = ({ store }: WorkerContext): Chore => ({
 });
 
 /** What fails is tried again at the next interval. */
-function repeat({ every_ms, run: work }: Chore, log: Logger): () => Promise<void> {
+function repeat({ every_ms, run: work }: Chore, after_ms: number, log: Logger): () => Promise<void> {
   let busy: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const tick = () => {
     busy ??= work()
       .catch((error) => logFailure(log, error, 'housekeeping failed; it is tried again'))
@@ -58,9 +61,12 @@ function repeat({ every_ms, run: work }: Chore, log: Logger): () => Promise<void
         busy = undefined;
       });
   };
-  tick();
-  const timer = setInterval(tick, every_ms);
+  const beginning = setTimeout(() => {
+    timer = setInterval(tick, every_ms);
+    tick();
+  }, after_ms);
   return async () => {
+    clearTimeout(beginning);
     clearInterval(timer);
     await busy;
   };

@@ -9,7 +9,7 @@ import {
 } from 'graphile-worker';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { watchPool } from '../metrics/metrics.ts';
 import { letShrink } from '../pool/shrinking.ts';
 import { type Database, run } from '../postgres/database.ts';
@@ -85,6 +85,7 @@ export function openJobConnections(
     max: most(),
     application_name: 'rail jobs',
     connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: poll_ms * 2,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
@@ -116,20 +117,21 @@ function closing(pool: pg.Pool): JobConnections['close'] {
 const poll_ms = 30_000;
 
 /** Has those of the pools fetch that have jobs whose time has come, of which nobody is told: one look for all pools. */
-export async function nudgeDue(database: Database, pools: JobPool[]): Promise<void> {
-  const due = await run<{ nth: number }>(
-    database,
-    sql`select p.nth::integer
-      from json_array_elements(${JSON.stringify(pools.map(({ tasks }) => tasks))}::json) with ordinality as p (tasks, nth)
-      where exists (
-        select from graphile_worker._private_jobs j
-        where j.is_available and j.run_at <= now() and j.task_id = any(array(
-          select t.id from graphile_worker._private_tasks t
-          where t.identifier in (select * from json_array_elements_text(p.tasks))
-        ))
-      )`,
-  );
-  for (const { nth } of due) pools[nth - 1]?.nudge();
+export function nudgingDue(database: Database, pools: JobPool[]): () => Promise<void> {
+  // The tasks stand in the text, and not as a value, so that it is planned once a connection.
+  const tasks = raw(pg.escapeLiteral(JSON.stringify(pools.map((pool) => pool.tasks))));
+  const look = sql`select p.nth::integer
+    from json_array_elements(${tasks}::json) with ordinality as p (tasks, nth)
+    where exists (
+      select from graphile_worker._private_jobs j
+      where j.is_available and j.run_at <= now() and j.task_id = any(array(
+        select t.id from graphile_worker._private_tasks t
+        where t.identifier in (select * from json_array_elements_text(p.tasks))
+      ))
+    )`;
+  return async () => {
+    for (const { nth } of await run<{ nth: number }>(database, look)) pools[nth - 1]?.nudge();
+  };
 }
 
 export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: TaskContext): Promise<JobPool> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import { type TransactionOptions, type Tx, transaction } from '../postgres/transaction.ts';
 import { once } from '../values/once.ts';
+import { turns } from './turns.ts';
 import type { TaskContext } from './worker_context.ts';
 
 /** A job's code. Throws to be retried, returns when it is done. */
@@ -75,10 +76,17 @@ function transacted<Payload extends z.ZodType, Result>(
   { store, services, log }: TaskContext,
 ): Promise<Result> {
   const given = payload as z.output<Payload>;
-  return transaction(store, opening ?? openingOf(given as Partial<Cause>), (tx) =>
-    run({ tx, payload: given, services, log }),
-  );
+  const work = () =>
+    transaction(store, opening ?? openingOf(given as Partial<Cause>), (tx) =>
+      run({ tx, payload: given, services, log }),
+    );
+  return isScheduled(given as Partial<Cause>) ? inTurn(work) : work();
 }
+
+/** Many schedules tick at the same moment: their transactions share a few connections, which stay open, instead of opening one each. */
+const inTurn = turns(2);
+const isScheduled = ({ organization_id, run_id }: Partial<Cause>): boolean =>
+  organization_id === undefined && run_id !== undefined;
 
 interface Cause {
   organization_id: string;

@@ -27,6 +27,8 @@ export interface DatabaseOptions {
 }
 
 const default_statement_ms = 30_000;
+/** What the schedules of each minute use stays open: a connection that is opened anew has to plan everything anew. */
+const idle_ms = 90_000;
 
 /**
  * A pool whose connections pipeline: statements that do not wait for each other's results share a round trip.
@@ -37,6 +39,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
+    idleTimeoutMillis: idle_ms,
     min: 1, // a process that is idle is still counted: see connections.ts
     application_name: name,
     Client: clientThatConnectsWithin(connect_ms),
