@@ -9,7 +9,8 @@ interface Asked {
   files: string[];
   seconds: number;
   seed: number;
-  kills: number;
+  /** As the soak has it, where it is left out. */
+  kills?: number | undefined;
   sends: number;
 }
 
@@ -21,6 +22,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
   payouts: {
     doc: 'kills the worker 500 times while payouts are created and sent; an hour or so',
     run: () => import('./crash/payout_soak.ts'),
+  },
+  money: {
+    doc: 'kills APIs, workers and Postgres amid sales, clicks, refunds, payouts and webhooks: [--kills 300] [--seed N]; an hour or so',
+    run: async (asked) => (await import('./crash/money/soak.ts')).soakMoney(asked),
   },
   repeats: {
     doc: 'the tests that repeat what they make up, as often as effort.ts says for a soak; half an hour, or these alone: [FILE…]',
@@ -53,7 +58,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
     seed: { type: 'string', default: `${randomInt(2 ** 31)}` },
-    kills: { type: 'string', default: '1000' },
+    kills: { type: 'string' },
     sends: { type: 'string', default: '100000' },
   },
 });
@@ -61,10 +66,10 @@ const [name = 'worker', ...files] = positionals;
 const asked = {
   files,
   ...{ seconds: Number(values.seconds), seed: Number(values.seed) },
-  ...{ kills: Number(values.kills), sends: Number(values.sends) },
+  ...{ kills: values.kills === undefined ? undefined : Number(values.kills), sends: Number(values.sends) },
 };
 const soak = soaks[name];
-if (soak && asked.seconds > 0 && asked.sends > asked.kills && Number.isInteger(asked.seed)) {
+if (soak && asked.seconds > 0 && asked.sends > (asked.kills ?? 1) && Number.isInteger(asked.seed)) {
   await soak.run(asked);
 } else {
   const names = Object.entries(soaks).map(([each, { doc }]) => `  ${each.padEnd(10)} ${doc}\n`);

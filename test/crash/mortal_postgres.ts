@@ -20,10 +20,11 @@ export interface MortalPostgres {
   reopen(): Promise<void>;
 }
 
-export async function startMortalPostgres(): Promise<MortalPostgres> {
+/** @param settings of Postgres, beside those that the service's own one has */
+export async function startMortalPostgres(settings: Record<string, string> = {}): Promise<MortalPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
   await copyPrepared(dataDir);
-  let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+  let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
   t.teardown(async () => {
     await postgres.stop();
     await rm(dataDir, { recursive: true, force: true });
@@ -36,7 +37,7 @@ export async function startMortalPostgres(): Promise<MortalPostgres> {
     kill: () => killProcesses(dataDir),
     async reopen() {
       await postgres.stop();
-      postgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+      postgres = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
       gate.leadTo(Number(new URL(postgres.url).port));
     },
   };

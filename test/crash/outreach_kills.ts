@@ -19,6 +19,7 @@ import { authority_certificate, startMailbox } from '../recruitment/mailbox.ts';
 import { openSender, step } from '../recruitment/outreach/outreach.ts';
 import { type SentFolder, startSentFolder } from '../recruitment/outreach/sent_folder.ts';
 import { startSink } from '../recruitment/outreach/sink.ts';
+import { Crew } from './crew.ts';
 import { startMortalPostgres } from './mortal_postgres.ts';
 
 export interface Plan {
@@ -100,25 +101,7 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   const hosts = Array.from({ length: plan.workers }, (_, nth) => `worker${nth}.localhost`);
   const start = (nth: number): Promise<Process> =>
     startProcess('worker', postgres.url, { NODE_EXTRA_CA_CERTS: certificates, BASE_URL: `http://${hosts[nth]}` });
-  const workers = await Promise.all(hosts.map((_, nth) => start(nth)));
-  // Nobody waits for the next worker to start: another one that runs is killed meanwhile.
-  const starting = new Map<number, Promise<unknown>>();
-  const kill = async (nth: number) => {
-    await starting.get(nth);
-    await workers[nth]?.end('SIGKILL');
-    const started = start(nth).then((worker) => {
-      workers[nth] = worker;
-      starting.delete(nth);
-    });
-    starting.set(nth, started);
-    // It fails where it is waited for.
-    started.catch(() => {});
-  };
-  const oneThatRuns = async (): Promise<number> => {
-    if (starting.size === workers.length) await Promise.race(starting.values());
-    const running = workers.map((_, nth) => nth).filter((nth) => !starting.has(nth));
-    return running[Math.floor(plan.random() * running.length)] as number;
-  };
+  const workers = await Crew.start(plan.workers, start);
   await register(store, schedules);
   const wake = () =>
     transaction(store, { organization_id: null, request_id: null }, (tx) =>
@@ -140,7 +123,7 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     await until(() => sink.accepted.length >= nth * per_kill * 0.9, wake);
     if (nth % plan.postgres_every === 0) {
       // A worker that loses Postgres while it starts ends, for its supervisor to start it again.
-      await Promise.all(starting.values());
+      await workers.allRun();
       await postgres.kill();
       await postgres.reopen();
       postgres.gate.cut();
@@ -150,13 +133,13 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     }
     const host = kills.answer < nth / 4 ? await holding.begin() : undefined;
     if (host !== undefined) {
-      await kill(hosts.indexOf(host));
+      await workers.kill(hosts.indexOf(host));
       // The server notices that the connections are gone.
       await sleep(50);
       kills.answer++;
     } else {
       await sleep(plan.random() * 50);
-      await kill(await oneThatRuns());
+      await workers.kill(await workers.oneThatRuns(plan.random));
       kills.worker++;
     }
     holding.end();
@@ -167,8 +150,7 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     return left === 0 && sending === 0;
   }, wake);
   plan.progress?.('all emails have an outcome');
-  await Promise.all(starting.values());
-  await Promise.all(workers.map((worker) => worker.end('SIGTERM')));
+  await workers.end();
   // Of those that were killed some are still open at the other end, and would keep the server.
   for (const socket of sink.sessions.values()) socket.destroy();
   return judge(place.query, sink.accepted, kills, database);

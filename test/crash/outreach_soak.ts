@@ -6,7 +6,13 @@ import t from 'tap';
 import { shareCompiled } from '../runner/warm_up.ts';
 import { killWhileSending } from './outreach_kills.ts';
 
-export async function soakOutreach({ kills, sends }: { kills: number; sends: number }): Promise<void> {
+export async function soakOutreach({
+  kills = 1_000,
+  sends,
+}: {
+  kills?: number | undefined;
+  sends: number;
+}): Promise<void> {
   t.setTimeout(12 * 3_600_000);
   // A worker is started for each kill.
   await shareCompiled(t);

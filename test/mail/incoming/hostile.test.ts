@@ -2,6 +2,7 @@ import t from 'tap';
 import { type Asker, judgeMail } from '../../../src/mail/incoming/judge.ts';
 import { readMessage } from '../../../src/mail/incoming/message/message.ts';
 import { shorten } from '../../../src/mail/incoming/message/shorten.ts';
+import { numbers } from '../../numbers.ts';
 import { effort } from '../../runner/effort.ts';
 import { crlf, mail, report } from './mails.ts';
 
@@ -49,17 +50,6 @@ const seeds = [
     '--b\nContent-Type: text/plain; charset=utf-16\n\nSounds good\n--b\nContent-Type: text/html\n\n<p>Sounds good</p>\n--b--',
   ),
 ];
-
-/** The same numbers each time (mulberry32). */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const pieces = [
   '\r\n',

@@ -44,8 +44,8 @@ let versions = 0;
 
 /** Credentials of a provider's rail, as they are kept once they were tried. */
 export async function setRail(
-  rail: Rail,
-  { merchant: { organization_id }, program_id }: Shop,
+  rail: Pick<Rail, 'services' | 'query'>,
+  { merchant: { organization_id }, program_id }: Pick<Shop, 'merchant' | 'program_id'>,
   name: string,
   credentials: object,
   mode = 'live',
