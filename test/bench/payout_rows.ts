@@ -4,7 +4,7 @@ import type { Owner } from './rows.ts';
 /** How many commissions a partner has who is paid. */
 export const commissions_each = 10;
 
-const partnerId = (nth: string): string => `'part_payee' || lpad((${nth})::text, 21, '0')`;
+export const partnerId = (nth: string): string => `'part_payee' || lpad((${nth})::text, 21, '0')`;
 
 /** The partners who are paid, in the order of their ids. */
 export const payeeId = (nth: number): string => `part_payee${String(nth).padStart(21, '0')}`;

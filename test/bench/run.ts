@@ -8,6 +8,7 @@ import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
 import { idle } from './idle.ts';
 import { mail } from './mail.ts';
+import { maturity } from './maturity.ts';
 import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
@@ -21,7 +22,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, clicks, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, scans, disk, salesBulk, idle],
+  ...[outreach, scans, disk, salesBulk, idle, maturity],
 ];
 
 const stopping = new AbortController();
