@@ -4,12 +4,13 @@ import type { ProductApi } from '../webhooks/product.ts';
 import { addProspectOperations } from './add_prospect.ts';
 import { brandOperations } from './brands/brand.ts';
 import { teamOperations } from './brands/team_member.ts';
-import { addOperations } from './campaigns/add_operations.ts';
+import { addOperations } from './campaigns/add_prospects.ts';
 import { campaignOperations } from './campaigns/campaign_operations.ts';
-import { inboxConnectionOperations } from './campaigns/inbox_operations.ts';
-import { launchOperations } from './campaigns/launch_operations.ts';
-import { lifecycleOperations } from './campaigns/lifecycle_operations.ts';
-import { statsOperations } from './campaigns/stats_operations.ts';
+import { inboxConnectionOperations } from './campaigns/inbox_connection.ts';
+import { launchOperations } from './campaigns/launch.ts';
+import { pauseOperations } from './campaigns/pause.ts';
+import { statsOperations } from './campaigns/stats.ts';
+import { stopOperations } from './campaigns/stop.ts';
 import { addressOperations } from './contact/add_address.ts';
 import { doNotContactOperations } from './contact/do_not_contact.ts';
 import { emailListOperations } from './contact/email_address.ts';
@@ -98,7 +99,8 @@ export const api: ProductApi = {
     ...launchOperations,
     ...testEmailOperations,
     ...statsOperations,
-    ...lifecycleOperations,
+    ...pauseOperations,
+    ...stopOperations,
     ...sequenceOperations,
     ...messageOperations,
     ...threadOperations,

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { campaignsDue } from '../../src/recruitment/campaigns/find_due.ts';
+import { campaignsDue } from '../../src/recruitment/campaigns/sweep.ts';
 
 /** Finds the campaigns that are to start or finish, and those with sequences to schedule; each has its own job. */
 export default task({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { batchTask, most_at_once } from '../../src/core/jobs/task.ts';
 import { lockCampaign } from '../../src/recruitment/campaigns/campaign.ts';
-import { requestSchedule } from '../../src/recruitment/campaigns/request_schedule.ts';
-import { unscheduleSome } from '../../src/recruitment/campaigns/unschedule.ts';
+import { requestSchedule, unscheduleSome } from '../../src/recruitment/campaigns/reschedule.ts';
 
 /** Takes the times of the sequences of a campaign that was changed that the request has left; then they get new ones. */
 export default batchTask({

@@ -1,3 +1,7 @@
+/**
+ * The address of a prospect that is written to: the best usable one (lowest rank); without `allow_risky` none that is disposable or at a domain that accepts any.
+ * Who has none fails with what is nearest: `risky_address` before `suppressed` before `invalid_address` before `no_address`. Who unsubscribed is `suppressed`.
+ */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -6,7 +10,7 @@ import { normaliseDomain } from '../contact/address.ts';
 import { usable } from '../contact/email_status.ts';
 import type { SendFailure } from '../sequences/sequence.ts';
 
-/** What is known of a prospect that is to be written to. */
+/** A prospect that is to be written to, as far as it is known. */
 export interface Reached {
   id: string;
   timezone: string | null;
@@ -82,7 +86,7 @@ const why_none = sql`
   from recruitment.email_address a
   where a.organization_id = p.organization_id and a.prospect_id = p.id`;
 
-/** Why a prospect `p` cannot be written to. Null: it can, at its address `best`. */
+/** The reason why a prospect `p` cannot be written to. Null: it can, at its address `best`. */
 export const why_not = sql`case
   when p.do_not_contact_reason is not null then 'do_not_contact'
   when p.unsubscribed_at is not null then 'suppressed'

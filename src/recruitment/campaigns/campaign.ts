@@ -1,12 +1,53 @@
+/** A campaign: the record, and what can be done with it in each state. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Row, resource, tenant } from '../../core/resource/resource.ts';
+import { type States, statusSchema } from '../../core/resource/states.ts';
 import { documentedEnum, enumOf, id, meaningsOf, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
-import { campaign_state } from './campaign_states.ts';
-import type { Schedule } from './schedule.ts';
 import { Step } from './step.ts';
+import type { Schedule } from './window.ts';
+
+const ended = 'Create another campaign.';
+
+/** The states of a campaign, with what can be done in each. The service pauses and resumes campaigns too: see `pause.ts`. */
+const campaign_states = {
+  draft: {
+    doc: 'nothing is sent, and everything can be changed',
+    on: { edit: 'draft', add: 'draft', launch: 'sending', schedule: 'scheduled', stop: 'stopped' },
+    refusal: 'The campaign is a draft. Launch it first.',
+  },
+  scheduled: {
+    doc: 'it starts at `start_at`',
+    on: { add: 'scheduled', launch: 'sending', schedule: 'scheduled', unschedule: 'draft', stop: 'stopped' },
+    refusal:
+      'The campaign is scheduled. Wait until it starts, launch it without `start_at` to start it now, or stop it.',
+  },
+  sending: {
+    doc: 'emails are sent when they are due',
+    on: { add: 'sending', pause: 'paused', stop: 'stopped', finish: 'finished' },
+    refusal: 'The campaign is sending. Pause it first.',
+  },
+  paused: {
+    doc: 'nothing is sent: `pause_causes` says why',
+    on: { edit: 'paused', add: 'paused', pause: 'paused', resume: 'sending', stop: 'stopped' },
+    refusal: 'The campaign is paused. Resume it, or stop it.',
+  },
+  stopped: { doc: 'it was stopped for good', on: { stop: 'stopped' }, refusal: `The campaign was stopped. ${ended}` },
+  finished: {
+    doc: 'every prospect finished their sequence',
+    on: {},
+    refusal: `The campaign has finished. ${ended}`,
+  },
+} as const satisfies States<string, string>;
+
+export type CampaignState = keyof typeof campaign_states;
+type CampaignAction = 'edit' | 'add' | 'launch' | 'schedule' | 'unschedule' | 'pause' | 'resume' | 'stop' | 'finish';
+
+/** The same table, in the type that `transition` takes. */
+export const transitions: States<CampaignState, CampaignAction> = campaign_states;
+const campaign_state = statusSchema(transitions);
 
 export const pause_causes = {
   user: 'it was paused by request',
@@ -16,7 +57,7 @@ export const pause_causes = {
 } as const;
 export type PauseCause = keyof typeof pause_causes;
 
-export const pause_reasons = {
+const pause_reasons = {
   bounce_rate: 'more emails bounced than `bounce_pause_bps` allows',
   spam_complaint: 'an email was reported as spam',
   not_entitled: 'the plan does not include outreach',

@@ -1,7 +1,8 @@
+/** The findings of a preflight: codes, messages and schemas. */
 import { z } from 'zod';
 import { id, text } from '../../core/values/fields.ts';
 
-/** What a preflight can find. The meanings are shown in the description. */
+/** Findings that keep a campaign from being launched. The meanings are shown in the description. */
 export const blocking = {
   no_steps: 'The campaign has no steps. Add at least one.',
   no_prospects: 'No prospect waits for the first email. Add prospects to the campaign.',
@@ -13,7 +14,7 @@ export const blocking = {
   base_url_not_https:
     'Unsubscribe links need https. Ask the operator of the service to set BASE_URL to an https address.',
 } as const;
-export type BlockingCode = keyof typeof blocking;
+type BlockingCode = keyof typeof blocking;
 
 export const warnings = {
   no_address: 'No usable address is known. These prospects fail. Reveal or add addresses.',
@@ -35,7 +36,7 @@ export const warnings = {
   unsubscribe_headers_unsigned:
     'One-click unsubscribing requires that the provider signs List-Unsubscribe and List-Unsubscribe-Post by DKIM, which the service cannot verify. Send a test, and check that `h=` of its DKIM-Signature names both.',
 } as const;
-export type WarningCode = keyof typeof warnings;
+type WarningCode = keyof typeof warnings;
 
 const shown_ids = 10;
 

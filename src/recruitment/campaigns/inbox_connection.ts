@@ -1,19 +1,76 @@
-/** What campaigns and sequences do when an inbox of theirs is disconnected, reconnected or deleted: each is one transaction. */
+/**
+ * Disconnects, reconnects and deletes inboxes, with what follows for their campaigns and sequences: each is one transaction.
+ *
+ * - `inbox.disconnected` counts the open sequences of campaigns that were sending from the inbox, and the campaigns that it stopped. `campaign.inbox_dropped` is
+ *   emitted for campaigns that send or are paused. A paused campaign without another inbox gets the cause `inbox` silently.
+ * - A deleted inbox is taken from `inbox_ids` of campaigns that have not ended. A sequence has begun when an email of it was sent, is being sent or is to be
+ *   sent again.
+ * - Locks: all campaigns of an inbox that have not ended, drafts too, before its sequences and itself. What begins meanwhile waits.
+ */
 import sql from 'sql-template-tag';
 import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { DeletedMarker, deletedMarker } from '../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import { connect, disconnect } from '../inboxes/connection.ts';
 import { type DisconnectedReason, type Inbox, inboxes } from '../inboxes/inbox.ts';
+import { keepTokens, login_errors, tryStored } from '../inboxes/try_stored.ts';
 import { not_resting, wakeInbox } from '../sequences/wake_inbox.ts';
 import { type Campaign, campaigns } from './campaign.ts';
-import { failSequences } from './fail_sequences.ts';
-import { finishCampaigns } from './finish.ts';
-import { pauseCampaign } from './pause.ts';
-import { requestSchedule } from './request_schedule.ts';
-import { takeCauses } from './resume.ts';
-import { has_begun } from './unschedule.ts';
+import { failSequences, finishCampaigns } from './finish.ts';
+import { endCauses, pauseCampaign } from './pause.ts';
+import { has_begun, requestSchedule } from './reschedule.ts';
+
+const events_of_campaigns =
+  'and `campaign.inbox_dropped` for each of its campaigns with another inbox that is connected, or `campaign.paused` for each without';
+
+export const inboxConnectionOperations: Operation[] = [
+  operation({
+    name: 'inboxes.delete',
+    method: 'DELETE',
+    path: `${base_path}/inboxes/{id}`,
+    scope: 'inboxes:write',
+    summary: 'Deletes an inbox and its login.',
+    doc: `Sequences that have not begun move to another inbox of their campaign; those that have begun fail with \`inbox_removed\` (\`campaign.send_failed\`); beyond some hundred, a worker fails the others. Invitations, answers and tests that wait for it are cancelled. If it was connected, emits \`inbox.disconnected\` with the reason \`removed\`, ${events_of_campaigns}.`,
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await deleteInbox(tx, params);
+      return deletedMarker('inbox', params.id);
+    },
+  }),
+  operation({
+    name: 'inboxes.disconnect',
+    method: 'POST',
+    path: `${base_path}/inboxes/{id}/disconnect`,
+    scope: 'inboxes:write',
+    summary: 'Disconnects an inbox, until it is reconnected.',
+    doc: `Sequences that send from it are paused. Emits \`inbox.disconnected\` with the reason \`disabled\`, ${events_of_campaigns}. An inbox that is disconnected stays as it is.`,
+    params: idParams,
+    reply: inboxes.schema,
+    run: ({ tx, params }) => disconnectInbox(tx, params, 'disabled'),
+  }),
+  operation({
+    name: 'inboxes.reconnect',
+    method: 'POST',
+    path: `${base_path}/inboxes/{id}/reconnect`,
+    scope: 'inboxes:write',
+    summary: 'Reconnects an inbox.',
+    doc: 'Both logins are tried first. If one is refused, the inbox stays disconnected. Its sequences continue. Emits `inbox.connected`, and `campaign.resumed` for each campaign that was paused only because it had no connected inbox. An inbox that is connected stays as it is.',
+    params: idParams,
+    reply: inboxes.schema,
+    errors: login_errors,
+    ask: ({ params, services, read }) => tryStored(params.id, services, read),
+    async run({ tx, params, services, asked }) {
+      await lockCampaignsOf(tx, params.id);
+      await keepTokens(tx, params.id, asked, services);
+      return reconnectInbox(tx, params);
+    },
+  }),
+];
 
 /**
  * Disconnects an inbox, unless it is: "inbox.disconnected; for each campaign with another inbox campaign.inbox_dropped; for each without,
@@ -50,7 +107,7 @@ export async function reconnectInbox(tx: Tx, { id }: { id: string }): Promise<In
   const connected = await connect(tx, inbox, { auth_failures: 0, unreachable_since: null, ...not_resting });
   wakeInbox(tx, id);
   for (const one of open) {
-    if (one.state === 'paused') await takeCauses(tx, one, ['inbox']);
+    if (one.state === 'paused') await endCauses(tx, one, ['inbox']);
     if (one.state === 'sending') requestSchedule(tx, one.id);
   }
   return connected;
@@ -60,7 +117,7 @@ export async function reconnectInbox(tx: Tx, { id }: { id: string }): Promise<In
  * Deletes an inbox with its login: "sequences not begun move to another, begun ones fail (inbox_removed)". Of many a job
  * moves and fails those that are left: nothing is sent from the inbox meanwhile.
  */
-export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void> {
+async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void> {
   const open = await lockCampaignsOf(tx, id);
   const leaving = await lockSequencesOf(tx, id);
   await disconnectInbox(tx, { id }, 'removed');
@@ -69,7 +126,7 @@ export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void>
     where ${tenant(tx)} and t.id = any(${open.map((one) => one.id)})`);
   await inboxes.update(tx, id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
   const cancelled = await cancelPlanned(tx, id);
-  await takeFromInbox(tx, leaving);
+  await moveFromInbox(tx, leaving);
   if (leaving.length < most_at_once && cancelled < most_at_once) return;
   const { organization_id, request_id } = tx;
   tx.enqueue('recruitment/fail_sequences', { organization_id, request_id, id }, { job_key: `fail_sequences:${id}` });
@@ -78,7 +135,7 @@ export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void>
 /** Moves and fails sequences of an inbox that is deleted, and cancels its other emails, at most so many as a transaction does. @returns how many */
 export async function failSequencesOf(tx: Tx, inbox_id: string): Promise<number> {
   const leaving = await lockSequencesOf(tx, inbox_id);
-  await takeFromInbox(tx, leaving);
+  await moveFromInbox(tx, leaving);
   return Math.max(leaving.length, await cancelPlanned(tx, inbox_id));
 }
 
@@ -89,7 +146,7 @@ interface Leaving {
 }
 
 /** Those that have begun fail, which finishes campaigns that are over by that; the others are scheduled anew. */
-async function takeFromInbox(tx: Tx, leaving: Leaving[]): Promise<void> {
+async function moveFromInbox(tx: Tx, leaving: Leaving[]): Promise<void> {
   const begun = leaving.filter((one) => one.has_begun);
   const others = leaving.filter((one) => !one.has_begun);
   await tx.all(sql`
@@ -124,7 +181,7 @@ async function cancelPlanned(tx: Tx, inbox_id: string): Promise<number> {
 }
 
 /** The campaigns that an inbox belongs to and that have not ended, also those that begin meanwhile: they are locked before inboxes. */
-export const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>
+const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>
   tx.all<Campaign>(sql`
     select ${campaigns.columns} from ${campaigns.from}
     where ${tenant(tx)} and t.inbox_ids @> array[${inbox_id}] and t.state not in ('stopped', 'finished')

@@ -1,22 +1,70 @@
+/**
+ * Pauses and resumes campaigns. Causes are a set: `user`, `guard`, `plan`, `inbox`. What turns `sending` into `paused` emits `campaign.paused`; a further cause
+ * is kept and emits nothing. `pause_reason` is that of the guard, else of the plan, else of the inboxes.
+ *
+ * - `/resume` ends `user`, `guard` and `plan`, and `inbox` where an inbox is connected; where an inbox is all that is missing it answers 409. It needs a plan
+ *   with outreach (402).
+ * - A downgrade adds `plan` to paused campaigns too, so that a reconnected inbox does not let them send.
+ */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { allows } from '../../core/resource/states.ts';
+import { allows, transition } from '../../core/resource/states.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { base_path } from '../events/base_path.ts';
 import { fixes } from '../events/campaigns.ts';
 import { event } from '../events/event.ts';
-import { type Campaign, campaigns, lockCampaign, type PauseCause, type PauseReason } from './campaign.ts';
-import { transitions } from './campaign_states.ts';
-import { reasonOf, withCause } from './causes.ts';
+import { requireFeature } from '../plan/plan.ts';
+import { wakeInbox } from '../sequences/wake_inbox.ts';
+import { type Campaign, campaigns, lockCampaign, type PauseCause, type PauseReason, transitions } from './campaign.ts';
+import { requestSchedule } from './reschedule.ts';
 
-/** What a guard counted since the last pause. */
+export const pauseOperations: Operation[] = [
+  operation({
+    name: 'campaigns.pause',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/pause`,
+    scope: 'campaigns:write',
+    summary: 'Pauses a campaign that is sending.',
+    doc: 'Emits `campaign.paused`. If the campaign is already paused, the cause `user` is added to `pause_causes`, and no event is emitted.',
+    params: idParams,
+    reply: campaigns.schema,
+    errors: ['invalid_state_transition'],
+    async run({ tx, params }) {
+      const { state } = await lockCampaign(tx, params.id);
+      transition(transitions, state, 'pause');
+      return pauseCampaign(tx, params.id, 'user', null);
+    },
+  }),
+  operation({
+    name: 'campaigns.resume',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/resume`,
+    scope: 'campaigns:write',
+    summary: 'Resumes a campaign that is paused.',
+    doc: 'Removes every cause from `pause_causes` except `inbox`, which is removed once an inbox of the campaign is connected. Emits `campaign.resumed` if no cause is left; otherwise the campaign stays paused. A campaign that is sending stays as it is.',
+    params: idParams,
+    reply: campaigns.schema,
+    errors: ['invalid_state_transition', 'feature_not_in_plan'],
+    async run({ tx, params }) {
+      const campaign = await lockCampaign(tx, params.id);
+      if (campaign.state === 'sending') return campaign;
+      transition(transitions, campaign.state, 'resume');
+      return resumeCampaign(tx, campaign);
+    },
+  }),
+];
+
+/** Emails that a guard counted since the last pause. */
 export interface Counted {
   sent: number;
   bounced: number;
 }
 
 /**
- * Adds a cause to those of a campaign that sends or is paused. Whoever stops it from sending tells `campaign.paused`; a further cause is kept and
- * tells nothing. In other states nothing happens. Locks the campaign.
+ * Adds a cause to those of a campaign that sends or is paused. The first one stops it from sending and emits `campaign.paused`; a further one is kept and
+ * emits nothing. In other states nothing happens. Locks the campaign.
  * @param reason null: a person pauses it
  */
 export async function pauseCampaign(
@@ -35,11 +83,11 @@ export async function pauseCampaign(
     ...{ state: 'paused', pause_causes, pause_reason: reasonOf(pause_causes, known) },
     ...(stops ? { paused_at: tx.now, counted_since: tx.now } : {}),
   });
-  if (stops) tell(tx, before, reason, counted);
+  if (stops) emitPaused(tx, before, reason, counted);
   return paused as Campaign;
 }
 
-function tell(tx: Tx, { id, brand_id }: Campaign, reason: PauseReason | null, counted: Counted | null): void {
+function emitPaused(tx: Tx, { id, brand_id }: Campaign, reason: PauseReason | null, counted: Counted | null): void {
   const { sent = null, bounced = null } = counted ?? {};
   const about = { brand_id, campaign_id: id, occurred_at: tx.now };
   const fix = reason === null ? null : fixes[reason];
@@ -54,4 +102,67 @@ export async function pauseForPlan(tx: Tx): Promise<void> {
     order by t.id
     for no key update of t`);
   for (const { id } of open) await pauseCampaign(tx, id, 'plan', 'not_entitled');
+}
+
+/** Ends causes of a paused campaign, whose row the caller has locked. Once none is left it sends again, and emits `campaign.resumed`. */
+export async function endCauses(tx: Tx, before: Campaign, removed: PauseCause[]): Promise<Campaign> {
+  const pause_causes = withoutCauses(before.pause_causes, removed);
+  if (pause_causes.length === before.pause_causes.length) return before;
+  const { id: campaign_id, brand_id } = before;
+  if (pause_causes.length > 0) {
+    const pause_reason = reasonOf(pause_causes, before.pause_reason);
+    return (await campaigns.update(tx, campaign_id, { pause_causes, pause_reason })) as Campaign;
+  }
+  const sending = { state: 'sending', pause_causes, pause_reason: null, paused_at: null };
+  const resumed = await campaigns.update(tx, campaign_id, sending);
+  tx.emit(event('campaign.resumed', tx.organization_id, { brand_id, campaign_id, occurred_at: tx.now }));
+  requestSchedule(tx, campaign_id);
+  return resumed as Campaign;
+}
+
+/**
+ * "Guards and the plan end by /resume alone", and so does a person's pause. A campaign without a connected inbox stays paused.
+ * @throws Problem feature_not_in_plan; invalid_state_transition where only a connected inbox is missing
+ */
+async function resumeCampaign(tx: Tx, before: Campaign): Promise<Campaign> {
+  await requireFeature(tx, 'outreach');
+  if (!(await hasConnectedInbox(tx, before.inbox_ids))) return waitForInbox(tx, before);
+  const resumed = await endCauses(tx, before, ['user', 'guard', 'plan', 'inbox']);
+  if (resumed !== before) for (const inbox_id of new Set(resumed.inbox_ids)) wakeInbox(tx, inbox_id);
+  return resumed;
+}
+
+/** Ends the causes that a person may end; that no inbox is connected becomes the cause, also where `inbox_ids` was changed to none that is. */
+async function waitForInbox(tx: Tx, { id, pause_causes }: Campaign): Promise<Campaign> {
+  if (pause_causes.every((cause) => cause === 'inbox'))
+    throw new Problem(
+      'invalid_state_transition',
+      'No inbox of the campaign is connected. Reconnect one, or set `inbox_ids` to one that is connected, then resume.',
+    );
+  return (await campaigns.update(tx, id, { pause_causes: ['inbox'], pause_reason: 'no_inbox' })) as Campaign;
+}
+
+export async function hasConnectedInbox(tx: Tx, inbox_ids: string[]): Promise<boolean> {
+  const found = await tx.maybe(sql`
+    select from recruitment.inbox t
+    where ${tenant(tx)} and t.id = any(${inbox_ids}) and t.status = 'connected' and t.deleted_at is null
+    limit 1`);
+  return found !== undefined;
+}
+
+const causes_in_order: PauseCause[] = ['user', 'guard', 'plan', 'inbox'];
+const guard_reasons: PauseReason[] = ['bounce_rate', 'spam_complaint'];
+
+/** Adds a cause. Causes are a set, always in the same order. */
+export const withCause = (causes: PauseCause[], added: PauseCause): PauseCause[] =>
+  causes_in_order.filter((cause) => cause === added || causes.includes(cause));
+
+export const withoutCauses = (causes: PauseCause[], removed: PauseCause[]): PauseCause[] =>
+  causes.filter((cause) => !removed.includes(cause));
+
+/** The reason that is shown: that of the guard, which only a person takes away, before those of the plan and the inboxes. Null: a person's pause. */
+export function reasonOf(causes: PauseCause[], known: PauseReason | null): PauseReason | null {
+  if (causes.includes('guard') && known !== null && guard_reasons.includes(known)) return known;
+  if (causes.includes('plan')) return 'not_entitled';
+  return causes.includes('inbox') ? 'no_inbox' : null;
 }

@@ -1,4 +1,7 @@
-/** The email that a prospect would get, as it would be sent: nothing is kept. */
+/**
+ * The email that a prospect would get, composed from the record by the functions that compose what is sent: nothing is kept. The ids of its message are made up,
+ * so its unsubscribe link is of nobody.
+ */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -52,7 +55,7 @@ interface Recipient extends ProspectValues {
   inbox_id: string | null;
 }
 
-export interface Sender {
+interface Sender {
   id: string;
   from_name: string;
   email: string;

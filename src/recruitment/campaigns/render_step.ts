@@ -9,7 +9,7 @@ import type { Campaign } from './campaign.ts';
 import { type Step, templatesOf, textsOf, variantFor } from './step.ts';
 
 /** Which text: without a variant, the one that a sequence gets, else the step's own. */
-export interface Asked {
+interface Asked {
   step_index: number;
   variant?: number | undefined;
   /** Null: the prospect has none. */

@@ -1,4 +1,13 @@
-/** Gives sequences what they need to be sent: an address, an inbox and a time. Some at a time, each in a transaction of its own. */
+/**
+ * Gives sequences what they need to be sent: an address, an inbox and a time. A job does so for 1,000 at a time: at the launch, when prospects are added to a
+ * campaign that sends, and when it is resumed.
+ *
+ * - If an open sequence has the address, this one fails `in_another_campaign`: another address of the same person is not tried.
+ * - Parts of an organization are scheduled one after another (an advisory lock behind that of suppressions), so that no race is left for the unique index.
+ * - The inbox is the connected one with the fewest open sequences for its daily limit. It sticks once the first email is being sent.
+ * - `due_at` is the first opening of the schedule; caps, gaps and `daily_new_limit` are checked when it is sent. After the last email it is `reply_wait_days`
+ *   times 24 hours behind it. Without a connected inbox nothing is scheduled.
+ */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
@@ -10,14 +19,11 @@ import { type End, endEach } from '../sequences/stop.ts';
 import { wakeInbox } from '../sequences/wake_inbox.ts';
 import { bestAddresses, type ChosenAddress, type Reached } from './best_address.ts';
 import { type Campaign, campaigns } from './campaign.ts';
-import { firstDueAt, nextDueAt } from './due_at.ts';
-import { type FailedSequence, failSequences } from './fail_sequences.ts';
-import { finishCampaigns } from './finish.ts';
-import { type InboxLoads, loadsOf } from './inbox_loads.ts';
-import { requestSchedule } from './request_schedule.ts';
-import { has_begun } from './unschedule.ts';
+import { type FailedSequence, failSequences, finishCampaigns } from './finish.ts';
+import { has_begun, requestSchedule } from './reschedule.ts';
+import { day_ms, dueAfter, nextOpening, zoneOf } from './window.ts';
 
-/** Of one transaction, for whose end marks of Do not contact wait. */
+/** Sequences of one transaction, for whose end marks of Do not contact wait. */
 const most = 1000;
 
 interface Payload {
@@ -79,7 +85,7 @@ async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: In
   const reached = await bestAddresses(tx, vault, prospectsOf(rows), campaign.allow_risky);
   const begun = rows.filter((row) => row.has_begun);
   const waiting = loads.isEmpty ? [] : rows.filter((row) => !row.has_begun);
-  const { failed: unfit, addresses } = await judge(tx, waiting, reached);
+  const { failed: unfit, addresses } = await chooseAddresses(tx, waiting, reached);
   const over = await beingBarred(tx, unfit);
   const failed = unfit.filter(({ id }) => !over.some((one) => one.id === id));
   const timezone = await brandTimezone(tx, campaign.brand_id);
@@ -126,8 +132,8 @@ async function brandTimezone(tx: Tx, brand_id: string): Promise<string> {
   return brand.default_timezone;
 }
 
-/** Which sequences get which address, and which fail: "nobody in two campaigns at once". */
-async function judge(tx: Tx, rows: Unscheduled[], reached: Map<string, Reached>) {
+/** Decides which sequences get which address, and which fail: "nobody in two campaigns at once". */
+async function chooseAddresses(tx: Tx, rows: Unscheduled[], reached: Map<string, Reached>) {
   const failed: FailedSequence[] = [];
   const addresses = new Map<Unscheduled, ChosenAddress>();
   const taken = await takenAddresses(tx, rows, reached);
@@ -188,3 +194,78 @@ async function write(tx: Tx, scheduled: Scheduled[]): Promise<void> {
     ) as given (id, inbox_id, due_at, email_address_id, address_hmac, domain_hmac, company_hmac)
     where ${tenant(tx)} and t.id = given.id`);
 }
+
+interface Load {
+  id: string;
+  daily_limit: number;
+  open: number;
+}
+
+/** The connected inboxes of a campaign, with what they have to send: each sequence gets the one with the least to do for its limit. */
+class InboxLoads {
+  readonly #loads: Load[];
+
+  constructor(loads: Load[]) {
+    this.#loads = loads;
+  }
+
+  get isEmpty(): boolean {
+    return this.#loads.length === 0;
+  }
+
+  /** The inbox for the next sequence. The first of those that have as little to do. */
+  next(): string {
+    const least = this.#loads.reduce((one, other) => (loadOf(other) < loadOf(one) ? other : one));
+    least.open += 1;
+    return least.id;
+  }
+}
+
+const loadOf = ({ open, daily_limit }: Load): number => (open + 1) / daily_limit;
+
+/** @param inbox_ids of a campaign */
+async function loadsOf(tx: Tx, inbox_ids: string[]): Promise<InboxLoads> {
+  const loads = await tx.all<Load>(sql`
+    select i.id, i.daily_limit, (
+      select count(*)::integer from recruitment.sequence s
+      where s.organization_id = i.organization_id and s.inbox_id = i.id and s.open and s.due_at is not null
+    ) as open
+    from recruitment.inbox i
+    where i.organization_id = ${tx.organization_id} and i.id = any(${inbox_ids}) and i.status = 'connected' and i.deleted_at is null
+    order by i.id`);
+  return new InboxLoads(loads);
+}
+
+interface Prospect {
+  timezone: string | null;
+  country_code: string | null;
+}
+
+/** The time of the first email to a prospect, from `now` on. Most prospects share a zone: a function of the zone is asked once for each. */
+function firstDueAt({ schedule, steps }: Campaign, brand_timezone: string, now: Date): (of: Prospect) => Date {
+  const delay_days = steps[0]?.delay_days ?? 0;
+  const known = new Map<string, Date>();
+  return (prospect) => {
+    const zone = zoneOf(schedule, prospect, brand_timezone);
+    const due = known.get(zone) ?? dueAfter(schedule, zone, now, delay_days);
+    known.set(zone, due);
+    return due;
+  };
+}
+
+/** The time of the next email of a sequence that has begun, or of its end after the last one. Never before `now`. */
+function nextDueAt(
+  { schedule, steps, reply_wait_days }: Campaign,
+  brand_timezone: string,
+  prospect: Prospect,
+  { next_step, last_sent_at }: { next_step: number; last_sent_at: Date | null },
+  now: Date,
+): Date {
+  const step = steps[next_step];
+  if (last_sent_at && !step) return later(now, new Date(last_sent_at.getTime() + reply_wait_days * day_ms));
+  const zone = zoneOf(schedule, prospect, brand_timezone);
+  const due = last_sent_at && step ? dueAfter(schedule, zone, last_sent_at, step.delay_days) : now;
+  return due > now ? due : nextOpening(schedule, zone, now);
+}
+
+const later = (one: Date, other: Date): Date => (one > other ? one : other);

@@ -1,11 +1,15 @@
-/** The steps of a campaign: its emails, in their order, and the texts that each chooses from. */
+/**
+ * The steps of a campaign: its emails, in their order, and the texts that each chooses from. `weight` (default 1) is that of the step's own text, beside the
+ * weights of its variants: text 0 is the step's own, text 1 its first variant.
+ */
+
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { id, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import type { TemplateFault } from '../composing/template_fault.ts';
 import { template_fields } from '../composing/template_fields.ts';
-import { chooseVariant } from './variant.ts';
 
 export const most_steps = 8;
 export const most_variants = 9;
@@ -73,7 +77,7 @@ export const textsOf = ({ weight: own, subject, body_text, body_html, variants }
 ];
 
 /**
- * What of a text is rendered. A follow-up has the subject of the email before it: its own is not shown, and a value that it lacks is none that the email
+ * The templates of a text that are rendered. A follow-up has the subject of the email before it: its own is not shown, and a value that it lacks is none that the email
  * lacks.
  */
 export function templatesOf(step: Step, { step_index, variant }: { step_index: number; variant: number }) {
@@ -158,4 +162,23 @@ function requireDelay({ delay_days: delay }: StepBody, nth: number): void {
 function faultyTemplate({ field, line, message, remedy }: TemplateFault, path: string): Problem {
   const param = `${path}.${field}`;
   return new Problem('invalid_parameter', `'${param}', line ${line}: ${message} ${remedy}`, { param });
+}
+
+/**
+ * The place of the variant that a seed gets, in proportion to the weights: the same seed always gets the same one.
+ * @param weights not negative; 0 is never chosen, unless all are 0: then it is the first
+ * @param seed the sequence and its step
+ */
+export function chooseVariant({ weights, seed }: { weights: readonly number[]; seed: string }): number {
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  const hash = createHash('sha256').update(seed).digest().readUIntBE(0, 6);
+  let rest = (hash / 2 ** 48) * sum;
+  for (const [place, weight] of weights.entries()) {
+    if (rest < weight) return place;
+    rest -= weight;
+  }
+  return Math.max(
+    0,
+    weights.findLastIndex((weight) => weight > 0),
+  );
 }

@@ -1,16 +1,42 @@
+/**
+ * Stops campaigns for good, and their sequences silently, beyond 500 by the job `stop_sequences`. Emits one `campaign.stopped`, also of a draft. A brand that is
+ * deleted stops all of its campaigns, beyond 500 by the job `stop_campaigns`.
+ */
 import sql from 'sql-template-tag';
 import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { transition } from '../../core/resource/states.ts';
+import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import { endSequences } from '../sequences/stop.ts';
-import { type Campaign, campaigns } from './campaign.ts';
+import { type Campaign, campaigns, lockCampaign, transitions } from './campaign.ts';
+
+export const stopOperations: Operation[] = [
+  operation({
+    name: 'campaigns.stop',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/stop`,
+    scope: 'campaigns:write',
+    summary: 'Stops a campaign for good, and all of its sequences.',
+    doc: 'It cannot be resumed. Emits `campaign.stopped`. A campaign that is stopped stays as it is.',
+    params: idParams,
+    reply: campaigns.schema,
+    errors: ['invalid_state_transition'],
+    async run({ tx, params }) {
+      const campaign = await lockCampaign(tx, params.id);
+      transition(transitions, campaign.state, 'stop');
+      return campaign.state === 'stopped' ? campaign : stopCampaign(tx, campaign);
+    },
+  }),
+];
 
 /**
  * Stops a campaign for good, whose row the caller has locked, and its sequences. Of many a job ends those that are left: nothing is sent by a
  * stopped campaign meanwhile.
  */
-export async function stopCampaign(tx: Tx, campaign: Pick<Campaign, 'id' | 'brand_id'>): Promise<Campaign> {
+async function stopCampaign(tx: Tx, campaign: Pick<Campaign, 'id' | 'brand_id'>): Promise<Campaign> {
   const { id: campaign_id, brand_id } = campaign;
   const count = await endSequencesOf(tx, campaign_id);
   const stopped = await campaigns.update(tx, campaign_id, {

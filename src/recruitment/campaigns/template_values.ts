@@ -1,16 +1,17 @@
+/** The values of a prospect, a brand and an inbox that templates can use. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { TemplateValues } from '../composing/template_fields.ts';
 import type { Prospect } from '../prospects/prospect.ts';
 
-/** What templates use of a prospect `p`. */
+/** The columns of a prospect `p` that templates use. */
 export const prospect_values: Sql = sql`p.name, p.url, p.key, p.channel, p.country_code, p.language_code, p.custom`;
 export type ProspectValues = Pick<
   Prospect,
   'name' | 'url' | 'key' | 'channel' | 'country_code' | 'language_code' | 'custom'
 >;
 
-/** Of the brand, with the name of its program. */
+/** A brand, with the name of its program. */
 export interface Sending {
   name: string;
   website_url: string;

@@ -2,8 +2,8 @@
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { nobody } from '../brands/acting.ts';
+import { pauseForComplaint } from '../campaigns/bounce_guard.ts';
 import { lockCampaign } from '../campaigns/campaign.ts';
-import { pauseForComplaint } from '../campaigns/guards.ts';
 import { suppress } from '../contact/mark.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';

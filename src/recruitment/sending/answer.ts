@@ -1,5 +1,5 @@
 /**
- * What a mail server's answer means for the email: pure values.
+ * Classifies the answer of a mail server by what it means for the email: pure values.
  *
  * - A full mailbox of a recipient (x.2.2) is no quota. A refusal is a hard bounce, or a block that counts for `bounce_rate`, by what makes a report of a
  *   server one; refused at the end of its content without a reason it is a block.
@@ -53,11 +53,11 @@ export function classifyAnswer({ code, text, command }: Answer): Verdict {
   };
 }
 
-/** What is refused once it was read, without a word that says why, is refused for its content. */
+/** Tells whether a refusal is for the content: one after it was read, without a word that says why. */
 const refusesContent = ({ reason, status }: Report): boolean =>
   reason === null && (status === null || /^5\.[067]\./.test(status));
 
-/** Of the sender: what Gmail, Exchange and hosts of mail say. A full mailbox of the recipient (x.2.2) is none of these. */
+/** Limits of the sender, as Gmail, Exchange and hosts of mail word them. A full mailbox of the recipient (x.2.2) is none of these. */
 const quota_texts = new RegExp(
   [
     /(daily|hourly) (user )?(sending|message|email|mail|relay)s?( \w+)? (quota|limit)/,

@@ -1,4 +1,4 @@
-/** What outreach has waiting in the database: by it an operator sees that nothing is sent, or nothing read. */
+/** Measures what waits in the database: by it an operator sees that nothing is sent, or nothing read. */
 import sql from 'sql-template-tag';
 import { type Backlog, type Measured, most_counted } from '../../core/metrics/backlog.ts';
 import { SharedGauge } from '../../core/metrics/registry.ts';
@@ -50,7 +50,7 @@ async function readEmails(database: Database): Promise<Measured[]> {
   ]);
 }
 
-/** Of campaigns that send, by what is first in each inbox: what is behind it goes when that has gone. */
+/** Emails of campaigns that send, by what is first in each inbox: what is behind it goes when that has gone. */
 const ofSequences = sql`
   with queue as materialized (
     select l.* from recruitment.outreach_queue l where l.due_at <= now()

@@ -9,11 +9,9 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { nextMidnight } from '../campaigns/local_time.ts';
-import { isOpen, nextOpening } from '../campaigns/opening.ts';
 import { type Step, templatesOf, variantFor } from '../campaigns/step.ts';
 import { type ProspectValues, prospect_values, templateValues } from '../campaigns/template_values.ts';
-import { zoneOf } from '../campaigns/zone.ts';
+import { isOpen, nextMidnight, nextOpening, zoneOf } from '../campaigns/window.ts';
 import { replySubject, storedMessageIdOf, storedThreadHeaders } from '../composing/message_ids.ts';
 import { TemplateFault } from '../composing/template_fault.ts';
 import type { TemplateValues } from '../composing/template_fields.ts';
@@ -60,7 +58,7 @@ export interface Candidate extends ProspectOrNone {
     other_message_ids: string[];
     subject: string | null;
   } | null;
-  /** Of the first email: a follow-up has none of its own. */
+  /** The subject of the first email: a follow-up has none of its own. */
   first_subject: string | null;
   timezone: string | null;
   brand_name: string;
@@ -142,7 +140,7 @@ export const lockCandidates = (
     for no key update of t skip locked`);
 };
 
-export type Checked =
+type Checked =
   | { is: 'fit' }
   /** Not now: its turn comes again then. */
   | { is: 'later'; due_at: Date }

@@ -5,9 +5,9 @@ import { LostRace } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { type FailedSequence, failSequences } from '../campaigns/fail_sequences.ts';
-import { nextMidnight } from '../campaigns/local_time.ts';
-import { requestSchedule } from '../campaigns/request_schedule.ts';
+import { type FailedSequence, failSequences } from '../campaigns/finish.ts';
+import { requestSchedule } from '../campaigns/reschedule.ts';
+import { nextMidnight } from '../campaigns/window.ts';
 import { gapSeconds } from '../inboxes/limits.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type End, endEach } from '../sequences/stop.ts';
@@ -26,14 +26,14 @@ import {
 } from './limits.ts';
 import { cancel, type Recovered, recover } from './recover.ts';
 
-/** What a queue is to do. */
+/** The next thing that a queue does. */
 export type Claim =
   | { is: 'send'; message: Claimed }
   | Recovered
   /** Nothing is to be sent before. Null: nothing waits. */
   | { is: 'rest'; until: string | null; reason: Rest };
 
-export type Rest = 'gap' | 'cap' | 'plan' | 'idle' | 'disconnected';
+type Rest = 'gap' | 'cap' | 'plan' | 'idle' | 'disconnected';
 
 export interface Claimed extends Draft {
   attempts: number;
@@ -41,7 +41,7 @@ export interface Claimed extends Draft {
   next_slot_at: string;
 }
 
-export interface Claiming {
+interface Claiming {
   worker_id: string;
   vault: Vault;
   base_url: string;

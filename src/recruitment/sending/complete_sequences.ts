@@ -8,7 +8,7 @@ import { finishCampaigns } from '../campaigns/finish.ts';
 import { event } from '../events/event.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
 
-/** Of one transaction. */
+/** Sequences of one transaction. */
 export const most_completed = 500;
 
 /** A sequence of a campaign that sends, all of whose emails are out, and whose wait is over. A paused one waits on. */

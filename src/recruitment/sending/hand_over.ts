@@ -68,7 +68,7 @@ export async function connectTo(
   }
 }
 
-/** How an attempt went. */
+/** The outcome of an attempt. */
 export type Attempt =
   /** With the Message-ID that the server says it gave the email. */
   | { is: 'accepted'; other_id: string | null }
@@ -86,7 +86,7 @@ export interface Letter {
   content: Buffer;
 }
 
-/** How long an email may take. */
+/** The times that an email may take. */
 interface Deadlines {
   /** All that comes before the end. */
   start_ms: number;
@@ -169,7 +169,7 @@ const canGoOn = (attempt: Attempt, is_ended: boolean): boolean =>
 const leavesSender = (attempt: Attempt): boolean =>
   attempt.is === 'answered' && attempt.answer.command === 'RCPT' && attempt.answer.code !== 421;
 
-/** RSET; the connection is dropped where the server does not take it. */
+/** Sends RSET; the connection is dropped where the server does not take it. */
 function forgetSender(connection: SMTPConnection, done: () => void): void {
   const over = (is_reset: boolean) => {
     clearTimeout(timer);

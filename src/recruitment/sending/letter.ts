@@ -9,7 +9,7 @@ import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import { unsubscribeUrl } from '../unsubscribing/link.ts';
 import type { Letter } from './hand_over.ts';
 
-/** What a letter is composed of. */
+/** The parts that a letter is composed of. */
 export interface Draft {
   message_id: string;
   mail: Mail;

@@ -1,15 +1,13 @@
 /**
- * What holds the emails of a queue back, read for a claim: its gap and cap, the limits of its campaigns and of the plan. An email counts towards them
+ * The limits that hold the emails of a queue back, read for a claim: its gap and cap, the limits of its campaigns and of the plan. An email counts towards them
  * when it is claimed, and is given back when it turns out that it was not sent: so no number of workers passes a limit.
  */
 import sql, { type Sql } from 'sql-template-tag';
 import { LostRace } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { dayIn, nextMidnight } from '../campaigns/local_time.ts';
-import { isOpen } from '../campaigns/opening.ts';
-import type { Schedule } from '../campaigns/schedule.ts';
-import { knownZone } from '../campaigns/zone.ts';
+import type { Schedule } from '../campaigns/window.ts';
+import { dayIn, isOpen, knownZone, nextMidnight } from '../campaigns/window.ts';
 import { dailyLimit } from '../inboxes/limits.ts';
 import { included } from '../plan/limits.ts';
 import { planName } from '../plan/plan.ts';
@@ -81,7 +79,7 @@ const readQueues = (tx: Tx, inbox_ids: string[]): Promise<Queue[]> =>
     left join recruitment.inbox_day d on d.organization_id = t.organization_id and d.inbox_id = t.id and d.day = local.day
     where ${tenant(tx)} and t.id = any(${inbox_ids})`);
 
-/** Until when a queue may send nothing of campaigns; undefined: it may. */
+/** The time until which a queue may send nothing of campaigns; undefined: it may. */
 export function heldUntil(queue: Queue, now: Date): { until: Date; reason: 'gap' | 'cap' } | undefined {
   if (queue.free_at !== null && new Date(queue.free_at) > now) return { until: new Date(queue.free_at), reason: 'gap' };
   if (queue.sent_today < dailyLimit(queue, queue.days_that_sent)) return undefined;
@@ -116,15 +114,15 @@ export async function sendingCampaigns(tx: Tx, now: Date): Promise<Sending[]> {
   return rows.map((row) => ({ ...row, zone: knownZone(row.zone), day: dayIn(knownZone(row.zone), now) }));
 }
 
-/** Whether anybody can be sent an email of it now. */
+/** Tells whether anybody can be sent an email of it now. */
 export const canBeOpen = ({ schedule, zone }: Sending, now: Date): boolean =>
   schedule.timezone === 'recipient' || isOpen(schedule, zone, now);
 
-/** How many first emails of it there can be today. */
+/** The number of first emails of it that there can be today. */
 export const newLeft = ({ daily_new_limit, begun }: Sending): number =>
   daily_new_limit === null ? Number.POSITIVE_INFINITY : Math.max(0, daily_new_limit - begun);
 
-/** What the plan allows: emails of campaigns today (UTC), and how many there can be in a day. Null: any number. */
+/** Reads what the plan still allows: emails of campaigns today (UTC), and how many there can be in a day. Null: any number. */
 export async function planLeft(tx: Tx): Promise<{ left: number; daily_sends: number | null }> {
   const [name, day] = await Promise.all([
     planName(tx),
@@ -141,22 +139,22 @@ export async function planLeft(tx: Tx): Promise<{ left: number; daily_sends: num
   };
 }
 
-/** What an email counts towards. */
+/** The counters that an email counts towards. */
 export interface Counted {
   inbox_id: string;
-  /** Of the inbox. */
+  /** The day of the inbox. */
   day: string;
   /** Null: an email outside of campaigns. */
   campaign: {
     campaign_id: string;
-    /** Of the campaign. */
+    /** The day of the campaign. */
     day: string;
     is_first: boolean;
     daily_new_limit: number | null;
     /** In hexadecimal. Null: of no company. */
     company: string | null;
     max_per_domain_day: number;
-    /** What the plan allows in a day (UTC). */
+    /** The limit of the plan for a day (UTC). */
     daily_sends: number | null;
   } | null;
 }

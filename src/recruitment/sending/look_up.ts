@@ -150,8 +150,8 @@ const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
       look_up_at = ${tx.now}::timestamptz + make_interval(secs => (${waits_s}::integer[])[t.look_ups + 1])
     where ${tenant(tx)} and t.id = ${message_id}`);
 
-/** What is looked for and put into the mailbox of an inbox, over IMAP. */
-export interface Mailbox {
+/** A mailbox, as far as emails are looked for in it and copies put into it, over IMAP. */
+interface Mailbox {
   /** The email in the Sent folder that was given this Message-ID, and the one that it has there: null where that cannot be read. */
   copyOf(rfc_message_id: string): Promise<{ message_id: string | null } | undefined>;
   /** Whether something that came in since then names the Message-ID: a bounce or a reply, which the email was sent for. */

@@ -38,7 +38,7 @@ export class Queues {
     while (this.#runs.size > 0) await Promise.allSettled([...this.#runs.values()].map(({ ended }) => ended));
   }
 
-  /** What comes until the moment at which it is over has it look again: a job that comes then has a run of its own. */
+  /** Runs again for jobs that came meanwhile: one that comes once it is over has a run of its own. */
   async #run(queue: QueueKey, run: { looks_again: boolean }, over: () => void): Promise<void> {
     try {
       const sender = await this.#sender();
@@ -50,7 +50,7 @@ export class Queues {
   }
 }
 
-/** What sending adds to a worker. */
+/** The part that sending adds to a worker. */
 export function extendWorker(context: WorkerContext): WorkerExtension {
   const queues = new Queues(context);
   return {

@@ -10,15 +10,13 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { nobody } from '../brands/acting.ts';
-import { day_ms } from '../campaigns/local_time.ts';
-import { dueAfter } from '../campaigns/opening.ts';
-import type { Schedule } from '../campaigns/schedule.ts';
-import { zoneOf } from '../campaigns/zone.ts';
+import type { Schedule } from '../campaigns/window.ts';
+import { day_ms, dueAfter, zoneOf } from '../campaigns/window.ts';
 import { event } from '../events/event.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import type { Purpose } from '../sequences/message.ts';
 
-/** What is known of an email: that it was accepted, or that nobody can tell. */
+/** The outcome of an email: it was accepted, or nobody can tell. */
 export interface Ended {
   message_id: string;
   as: 'sent' | 'unknown';
@@ -40,7 +38,7 @@ interface Row {
   step_index: number | null;
   subject: string | null;
   email_address_id: string | null;
-  /** Of its sequence, while that is open. */
+  /** Whether its sequence is open. Null: it has none. */
   is_open: boolean | null;
   schedule: Schedule | null;
   reply_wait_days: number | null;

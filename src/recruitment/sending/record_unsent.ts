@@ -12,8 +12,8 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { nobody } from '../brands/acting.ts';
+import { guardBounces } from '../campaigns/bounce_guard.ts';
 import { finishCampaigns } from '../campaigns/finish.ts';
-import { guardBounces } from '../campaigns/guards.ts';
 import { event } from '../events/event.ts';
 import type { DisconnectedReason } from '../inboxes/inbox.ts';
 import { recordActivity } from '../prospects/activity.ts';
@@ -23,7 +23,7 @@ import { give_up_ms, nextWait, reconnectAfter, retryAfter, type Verdict } from '
 import { barBounced } from './record_bounce.ts';
 import { cancel, planAgain } from './recover.ts';
 
-/** Why an email was not sent. */
+/** The reason why an email was not sent. */
 export type Unsent =
   | { is: 'answered'; verdict: Verdict; answer: string }
   /** The login was refused. */
@@ -32,7 +32,7 @@ export type Unsent =
   | { is: 'unreachable' }
   /** The connection was lost before the final dot: by the server, or by what it says to this email. */
   | { is: 'lost' }
-  /** What it is made of cannot stand in a message. */
+  /** Its parts cannot stand in a message. */
   | { is: 'unusable'; reason: Extract<Refusal, 'recipient_refused' | 'too_large'> };
 
 interface Row {

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { giveBack, type Queue } from './limits.ts';
 
-/** What is done about the last email of a queue, which has no outcome yet. */
+/** The way on for the last email of a queue, which has no outcome yet. */
 export type Recovered =
   /** It may have been sent by a worker that died: to be looked for. */
   | { is: 'look_up'; message_id: string }

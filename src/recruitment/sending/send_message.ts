@@ -23,8 +23,8 @@ interface Content {
   body_html: string | null;
 }
 
-/** What is sent, and to whom. */
-export type Outgoing = Content &
+/** An email, and to whom it goes. */
+type Outgoing = Content &
   (
     | {
         purpose: 'invitation' | 'answer';

@@ -11,7 +11,7 @@ export interface QueueKey {
   inbox_id: string;
 }
 
-/** One job for each queue. @param at its next slot; at once if not given */
+/** Enqueues the job of a queue: there is one for each. @param at its next slot; at once if not given */
 export const wakeQueue = (store: Store, { organization_id, inbox_id }: QueueKey, at?: string): Promise<void> =>
   transaction(store, { organization_id, request_id: null }, async (tx) =>
     tx.enqueue(
@@ -21,7 +21,7 @@ export const wakeQueue = (store: Store, { organization_id, inbox_id }: QueueKey,
     ),
   );
 
-/** How far ahead the sweep looks: as far as it is from the next one. */
+/** The time that the sweep looks ahead: as far as it is from the next one. */
 const ahead = sql`interval '60 seconds'`;
 
 /**
@@ -61,13 +61,13 @@ const endRestsForPlan = sql`update recruitment.inbox i set rests_until = null, r
 
 /**
  * Workers that stopped without an outcome are not found dead: they are gone. They are counted, because of a row that another worker has claimed
- * meanwhile Postgres does not judge `not exists` again.
+ * meanwhile Postgres does not evaluate `not exists` again.
  */
 const freeFromGone = sql`
   update recruitment.message m set claimed_by = null
   where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`;
 
-/** What dead workers held is another one's, at once. */
+/** Frees what dead workers held, for another one at once. */
 export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {
   await run(
     database,
@@ -93,7 +93,7 @@ const copy_after_s = 30;
 /** A copy that could not be made in a day is not made any more. */
 const copy_within_s = 86_400;
 
-/** That the copy of an email, called `t`, is to be looked for, or made. */
+/** The condition that the copy of an email, called `t`, is to be looked for, or made. */
 export const isToCopy = (
   now: string,
 ) => sql`t.sent_at between ${now}::timestamptz - make_interval(secs => ${copy_within_s})

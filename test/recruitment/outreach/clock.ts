@@ -1,5 +1,5 @@
 /** What clocks show, by Intl alone: what the windows of outreach are compared with. */
-import type { Schedule } from '../../../src/recruitment/campaigns/schedule.ts';
+import type { Schedule } from '../../../src/recruitment/campaigns/window.ts';
 
 export const minute = 60_000;
 export const hour = 60 * minute;

@@ -1,9 +1,8 @@
 /** What the limits of outreach make of the times at which emails are due, as people, the sweep and metrics are told. */
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { nextMidnight } from '../../../src/recruitment/campaigns/local_time.ts';
-import { nextOpening } from '../../../src/recruitment/campaigns/opening.ts';
-import type { Schedule } from '../../../src/recruitment/campaigns/schedule.ts';
+import type { Schedule } from '../../../src/recruitment/campaigns/window.ts';
+import { nextMidnight, nextOpening } from '../../../src/recruitment/campaigns/window.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { outreachBacklog } from '../../../src/recruitment/sending/backlog.ts';
 import { claim } from '../../../src/recruitment/sending/claim.ts';

@@ -1,8 +1,14 @@
 import t from 'tap';
-import { dayIn, nextMidnight } from '../../../src/recruitment/campaigns/local_time.ts';
-import { dueAfter, isOpen, nextOpening } from '../../../src/recruitment/campaigns/opening.ts';
-import { type Schedule, scheduleSchema } from '../../../src/recruitment/campaigns/schedule.ts';
-import { zoneOf } from '../../../src/recruitment/campaigns/zone.ts';
+import {
+  dayIn,
+  dueAfter,
+  isOpen,
+  nextMidnight,
+  nextOpening,
+  type Schedule,
+  scheduleSchema,
+  zoneOf,
+} from '../../../src/recruitment/campaigns/window.ts';
 import { dailyLimit, gapSeconds } from '../../../src/recruitment/inboxes/limits.ts';
 import { effort } from '../../runner/effort.ts';
 import { day } from './clock.ts';

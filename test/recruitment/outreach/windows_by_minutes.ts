@@ -1,8 +1,7 @@
 /** The windows of outreach in one time zone, compared with what its clock shows minute by minute. */
 import fc from 'fast-check';
-import { dayIn, nextMidnight } from '../../../src/recruitment/campaigns/local_time.ts';
-import { isOpen, nextOpening } from '../../../src/recruitment/campaigns/opening.ts';
-import type { Schedule } from '../../../src/recruitment/campaigns/schedule.ts';
+import type { Schedule } from '../../../src/recruitment/campaigns/window.ts';
+import { dayIn, isOpen, nextMidnight, nextOpening } from '../../../src/recruitment/campaigns/window.ts';
 import { type Clock, changesOf, clockOf, day, hour, minute, type Reading, shows } from './clock.ts';
 
 const from = Date.UTC(2026, 0, 1);

@@ -1,7 +1,16 @@
+/** Has sequences scheduled, or their times taken so that they are scheduled anew. */
 import sql from 'sql-template-tag';
 import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
+
+/** Has the sequences of a campaign scheduled that are not yet. */
+export const requestSchedule = (tx: Tx, campaign_id: string): void =>
+  tx.enqueue(
+    'recruitment/schedule_sequences',
+    { organization_id: tx.organization_id, campaign_id },
+    { job_key: `schedule:${campaign_id}` },
+  );
 
 /** A sequence whose first email was sent, or is being sent: its address and its inbox stay the same. */
 export const has_begun = sql`(t.state = 'active' or exists (

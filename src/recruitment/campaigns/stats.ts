@@ -1,12 +1,23 @@
+/**
+ * Counts what became of the emails of a campaign, by step and text, from messages by one statement: nothing has to be kept in step, and races cannot lose a
+ * count.
+ *
+ * - Delivered is sent and not bounced. Unknown emails are in neither. A server that refuses an address counts as failed.
+ * - A reply counts for the email that it names (In-Reply-To), else for the last one of its sequence that was sent. An unsubscribe counts for the email whose
+ *   link or address was used; a reply that asks for it counts for the email that it answers.
+ * - The positive rate is the share of delivered emails with at least one positive reply, with Wilson's 95% interval. A text wins when the lower end of its
+ *   interval is above the upper ends of all other texts of the step: with few emails nobody wins.
+ */
+import sql from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text } from '../../core/values/fields.ts';
 import { replySubject } from '../composing/message_ids.ts';
 import { base_path } from '../events/base_path.ts';
 import { type ReplyKind, reply_kinds } from '../sequences/message.ts';
 import { type Campaign, campaigns } from './campaign.ts';
-import { type Counted, countTexts } from './count_texts.ts';
-import { wilson, winnerOf } from './interval.ts';
 import { type Step, textsOf } from './step.ts';
 
 const count = (meaning: string) => z.int().describe(meaning);
@@ -132,4 +143,81 @@ function sumOf(counted: Counted[]) {
     ...{ sent, bounced, delivered: sent - bounced, failed: sum((one) => one.failed) },
     ...{ unknown: sum((one) => one.unknown), replies, unsubscribed: sum((one) => one.unsubscribed) },
   };
+}
+
+/** The emails of one text of a step, counted. */
+interface Counted {
+  step_index: number;
+  variant: number;
+  sent: number;
+  bounced: number;
+  failed: number;
+  unknown: number;
+  unsubscribed: number;
+  /** Emails with a positive reply. */
+  positive: number;
+  replies: Partial<Record<ReplyKind, number>>;
+}
+
+/**
+ * Counts the emails of a campaign by step and text, in one statement. Which email a reply answers is said by `recruitment.answered_email`, as in
+ * reports.
+ */
+const countTexts = (tx: Tx, campaign_id: string): Promise<Counted[]> =>
+  tx.all<Counted>(sql`
+    with reply as materialized (
+      select t.reply_kind, answered.id as answered_id, answered.step_index, answered.variant
+      from recruitment.message t
+      join recruitment.answered_email answered on answered.organization_id = t.organization_id and answered.reply_id = t.id
+      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.direction = 'inbound' and t.purpose = 'reply'
+    ), replied as (
+      select r.step_index, r.variant, json_object_agg(r.reply_kind, r.count) as replies
+      from (select reply_kind, step_index, variant, count(*) as count from reply group by 1, 2, 3) as r
+      group by r.step_index, r.variant
+    ), positive as (
+      select r.step_index, r.variant, count(distinct r.answered_id)::integer as positive
+      from reply r
+      where r.reply_kind = 'positive'
+      group by r.step_index, r.variant
+    ), counted as (
+      select t.step_index, t.variant,
+        (count(*) filter (where t.sent_at is not null))::integer as sent,
+        (count(*) filter (where t.sent_at is not null and t.bounced_at is not null))::integer as bounced,
+        (count(*) filter (where t.state = 'failed'))::integer as failed,
+        (count(*) filter (where t.state = 'unknown'))::integer as unknown,
+        (count(*) filter (where t.unsubscribed_at is not null))::integer as unsubscribed
+      from recruitment.message t
+      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.purpose = 'sequence' and t.step_index is not null and t.variant is not null
+      group by t.step_index, t.variant
+    )
+    select c.*, coalesce(p.positive, 0) as positive, coalesce(r.replies, '{}'::json) as replies
+    from counted c
+    left join replied r on r.step_index = c.step_index and r.variant = c.variant
+    left join positive p on p.step_index = c.step_index and p.variant = c.variant
+    order by c.step_index, c.variant`);
+
+/** The quantile of the normal distribution for 95%. */
+const z_95 = 1.959_963_985;
+
+interface Interval {
+  low: number;
+  high: number;
+}
+
+/** The 95% confidence interval of a rate by Wilson's score, which holds for small numbers too. Null: nothing was counted. */
+export function wilson(hits: number, of: number): Interval | null {
+  if (of === 0) return null;
+  const rate = hits / of;
+  const scale = 1 + z_95 ** 2 / of;
+  const middle = (rate + z_95 ** 2 / (2 * of)) / scale;
+  const half = (z_95 * Math.sqrt((rate * (1 - rate)) / of + z_95 ** 2 / (4 * of ** 2))) / scale;
+  return { low: hits === 0 ? 0 : middle - half, high: hits === of ? 1 : middle + half };
+}
+
+/** The text whose interval is above those of all the others. Null: they overlap, or there is one text alone. */
+export function winnerOf(intervals: (Interval | null)[]): number | null {
+  if (intervals.length < 2 || intervals.includes(null)) return null;
+  const known = intervals as Interval[];
+  const winner = known.findIndex(({ low }, nth) => known.every((other, at) => at === nth || low > other.high));
+  return winner === -1 ? null : winner;
 }
