@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { callAbout } from '../../src/program/payouts/sending/call_rail.ts';
+import { callAbout } from '../../src/program/payouts/sending/call_rails.ts';
 
-/** Asks the rail to pay a payout that was sent just now, by the attempt of that number, or what became of it. */
+/** Asks the rail what became of a payout. */
 export default taskOutsideTransaction({
   payload: z.object({
     organization_id: z.string(),
     request_id: z.string().nullable().default(null),
     id: z.string(),
-    number: z.number().optional(),
   }),
-  run: ({ payload, ...context }) => callAbout(payload, context),
+  run: ({ payload: { id, ...cause }, ...context }) => callAbout({ ...cause, payouts: [{ id }] }, context),
 });

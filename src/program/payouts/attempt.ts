@@ -11,6 +11,11 @@ export const by_hand = 'marked as paid';
 
 export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
 
+/** Of attempts, called `t`: they can still be paid. */
+export const open_attempt = sql`t.status in ('prepared', 'in_doubt', 'processing')`;
+
+export const isOpen = (status: AttemptStatus): boolean => ['prepared', 'in_doubt', 'processing'].includes(status);
+
 /** What a bank has booked of an attempt. A reference of '' is one that is not known: it may be any. */
 export interface Bookings {
   debits: string[];

@@ -2,14 +2,12 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { open_attempt } from './attempt.ts';
 import type { Payout } from './payout.ts';
 import { rail_names } from './rails/rail.ts';
 
 /** How long a rail's word that nothing was paid is good for. */
 const fresh = '15 minutes';
-
-/** Of an attempt, called `t`. */
-const is_open = sql`t.status in ('prepared', 'in_doubt', 'processing')`;
 
 /**
  * A payout fails while one of its attempts is open where an earlier attempt succeeded late and came back. What the open one comes to decides.
@@ -20,7 +18,7 @@ export async function refuseOpenAttempt(tx: Tx, { id, status }: Payout): Promise
   const open = await tx.maybe<{ id: string }>(sql`
     select t.id
     from program.payout_attempt t
-    where ${tenant(tx)} and t.payout_id = ${id} and ${is_open}
+    where ${tenant(tx)} and t.payout_id = ${id} and ${open_attempt}
     limit 1`);
   if (open)
     throw new Problem('payout_locked', `The attempt ${open.id} can still be paid. Wait until it is paid or failed.`);
@@ -31,7 +29,7 @@ export async function withOpenAttempt(tx: Tx, failed: Payout[]): Promise<Set<str
   const open = await tx.all<{ payout_id: string }>(sql`
     select distinct t.payout_id
     from program.payout_attempt t
-    where ${tenant(tx)} and t.payout_id = any(${failed.map(({ id }) => id)}) and ${is_open}`);
+    where ${tenant(tx)} and t.payout_id = any(${failed.map(({ id }) => id)}) and ${open_attempt}`);
   return new Set(open.map(({ payout_id }) => payout_id));
 }
 

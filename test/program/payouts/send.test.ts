@@ -1,6 +1,6 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
-import { callAboutMany } from '../../../src/program/payouts/sending/call_many.ts';
+import { callAbout } from '../../../src/program/payouts/sending/call_rails.ts';
 import { connectAs, newLogin } from '../../data/tenant.ts';
 import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
@@ -246,8 +246,8 @@ t.test('settles what a rail has paid at once, in groups, and what fails of one c
     update program.payout_attempt set status = 'prepared', last_sent_at = null, polls = 0 where organization_id = ${organization_id}`);
   const attempts = sent.map(({ id }) => ({ id: id as string, number: 1 }));
   await t.rejects(
-    callAboutMany(
-      { organization_id, request_id: null, attempts },
+    callAbout(
+      { organization_id, request_id: null, payouts: attempts },
       { store: rail.store, services: rail.services, log, stopping: never, cut_off: never },
     ),
     { message: /does not add up/ },
@@ -488,8 +488,8 @@ t.test('a worker that stops gives back what it has not called about yet, as if i
     },
   } as AbortSignal;
   const { organization_id } = shop.merchant;
-  await callAboutMany(
-    { organization_id, request_id: null, attempts: [{ id: payout.id, number: 1 }] },
+  await callAbout(
+    { organization_id, request_id: null, payouts: [{ id: payout.id, number: 1 }] },
     { store: rail.store, services: rail.services, log, stopping, cut_off: new AbortController().signal },
   );
   t.equal(paypal.calls.length, calls);

@@ -1,9 +1,16 @@
-/** What becomes of an attempt by an answer of its rail: one at a time, or many in a few statements. */
+/** Writes what becomes of attempts by the answers of their rails. */
 import sql from 'sql-template-tag';
 import { type Tx, together } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
-import { type AttemptChanges, attemptsWhere, attemptUpdate, type PayoutAttempt, updateAttempt } from '../attempt.ts';
-import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayout, lockPayouts } from '../attempt_outcome.ts';
+import {
+  type AttemptChanges,
+  attemptsWhere,
+  attemptUpdate,
+  isOpen,
+  type PayoutAttempt,
+  updateAttempt,
+} from '../attempt.ts';
+import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayouts } from '../attempt_outcome.ts';
 import type { RailName, RailOutcome } from '../rails/rail.ts';
 import { rails } from '../rails/rails.ts';
 import { type Settlement, settleAllPaid } from '../settle.ts';
@@ -18,31 +25,15 @@ export interface Answered {
   kept?: PayoutAttempt['state'] | undefined;
 }
 
-export const isOpen = (status: PayoutAttempt['status']): boolean =>
-  ['prepared', 'in_doubt', 'processing'].includes(status);
-
-/** Writes an answer of the rail, or that there was none. */
-export async function record(tx: Tx, answered: Answered): Promise<void> {
-  const { attempt: called, answer } = answered;
-  const [payout, [attempt]] = await together([
-    lockPayout(tx, called.payout_id),
-    attemptsWhere(tx, sql`t.id = ${called.id}`),
-  ]);
-  if (!attempt) return;
-  const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
-  const status = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
-  tx.atCommit(attemptUpdate(tx, attempt.id, changesBy(answered, attempt, status, tx.now)));
-  await tellOwner(tx, attempt, answer);
-}
-
 /** How many commissions a group settles: each is an event, and all are in memory at once. */
 const most_commissions = 2_000;
 
 /**
- * Writes what rails answered about many attempts: what changes nothing but the attempt, and payouts that are paid by it.
- * @returns the answers that are not written, because there is more to them, or too much
+ * Writes what rails answered about attempts, or that there was no answer: in a few statements what changes nothing but the attempt, and payouts that
+ * are paid by it.
+ * @returns of several, the answers that are not written, because there is more to them, or too much: each is to be written alone
  */
-export async function recordMany(tx: Tx, answers: Answered[]): Promise<Answered[]> {
+export async function record(tx: Tx, answers: Answered[]): Promise<Answered[]> {
   const locked = await lockAttempts(tx, answers);
   const left: Answered[] = [];
   const rows: object[] = [];
@@ -63,11 +54,20 @@ export async function recordMany(tx: Tx, answers: Answered[]): Promise<Answered[
       commissions += payout.commission_count;
       rows.push({ id: attempt.id, ...changesBy(answered, attempt, 'paid', tx.now), ...paidBy(answer, tx.now) });
       settlements.set(payout.id, settlementBy(payout.id, answer));
-    } else left.push(answered);
+    } else if (answers.length === 1) await recordOne(tx, found, answered);
+    else left.push(answered);
   }
   if (rows.length > 0) await updateMany(tx, rows);
   if (settlements.size > 0) await settleAllPaid(tx, [...settlements.values()]);
   return left;
+}
+
+async function recordOne(tx: Tx, { attempt, payout }: Locked, answered: Answered): Promise<void> {
+  const { answer } = answered;
+  const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
+  const status = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
+  tx.atCommit(attemptUpdate(tx, attempt.id, changesBy(answered, attempt, status, tx.now)));
+  await tellOwner(tx, attempt, answer);
 }
 
 type Paid = RailOutcome & { status: 'paid' };

@@ -31,7 +31,7 @@ export async function sendByRails(tx: Tx, services: Pick<Services, 'vault'>, sen
   }
   tx.enqueue('program/submit_payouts', {
     ...{ organization_id, request_id },
-    attempts: submitted.map(({ id, attempt }) => ({ id, number: attempt })),
+    payouts: submitted.map(({ id, attempt }) => ({ id, number: attempt })),
   });
 }
 
