@@ -4,6 +4,7 @@ import { readReturnDate } from './automatic/return_date.ts';
 import { type Bounced, readBounce } from './bounces/bounce.ts';
 import { readFeedbackReport } from './bounces/feedback_report.ts';
 import { type Message, readMessage } from './message/message.ts';
+import { readHtml } from './writing/html.ts';
 import { readWritten } from './writing/written_text.ts';
 
 /** What a mail that comes in is. */
@@ -66,10 +67,14 @@ export function judgeMessage(message: Message, asker: Asker): Judgement {
   if (isOwn(message, asker)) return { ...judgement('own'), ...unread };
   const report = readFeedbackReport(message);
   if (report) return { ...judgement('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
-  const bounce = readBounce(message);
+  const bounce = readBounce(withText(message));
   if (bounce) return { ...judgement('bounce'), ...bounce, ...unread };
   return judgeWritten(message, asker);
 }
+
+/** Some servers write their reports in HTML alone. */
+const withText = (message: Message): Message =>
+  message.text.trim() === '' && message.html !== '' ? { ...message, text: readHtml(message.html) } : message;
 
 function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement {
   const { text, own_words, is_footer, from_help_desk } = readWritten(message);

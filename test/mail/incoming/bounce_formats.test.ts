@@ -93,6 +93,13 @@ Your message cannot be delivered to the following recipients:
     hard: true,
   },
   {
+    name: 'a server in a language that is not known, by the code',
+    from: 'postmaster@mx.example',
+    subject: 'Az üzenet kézbesítése sikertelen',
+    text: `Az üzenetet nem lehetett kézbesíteni a következő címre: ${grace}\nA cím nem létezik (550 5.1.1)`,
+    hard: true,
+  },
+  {
     name: 'an unknown user after the text was sent',
     from: 'MAILER-DAEMON@mx.example',
     subject: 'failure notice',
@@ -155,6 +162,12 @@ t.test('what people write about reports is none', async (t) => {
       'Re: Hello',
       'Your mail was not delivered to Joe, who has left. I am interested.',
     ],
+    [
+      'Grace <postmaster@blog.example>',
+      'Re: Hello',
+      'My answer came back with "550 5.1.1 User unknown". I am interested.',
+    ],
+    ['Grace <grace@blog.example>', 'Hallo', 'Meine Antwort kam zurück: "550 5.1.1". Gerne mehr davon.'],
     ['Parcels <shipping@parcel.example>', 'Delivery notification', 'Your parcel could not be delivered today.'],
     [
       'Grace <admin@blog.example>',

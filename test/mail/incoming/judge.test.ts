@@ -51,6 +51,21 @@ t.test('judges in the order in which one kind hides another', async (t) => {
   for (const [name, raw, kind] of kinds) t.equal((await judged(raw)).kind, kind, name);
 });
 
+t.test('reads the reports of servers that are HTML alone', async (t) => {
+  const html = (fields: Record<string, string>, body: string) =>
+    judged(mail({ 'Content-Type': 'text/html; charset=utf-8', ...fields }, `<html><body>${body}</body></html>`));
+  const link = '<a href="mailto:grace@blog.example">grace@blog.example</a>';
+  const from = { From: 'postmaster@mx.example', Subject: 'Undeliverable: Hello' };
+  for (const [body, hard] of [
+    [`<p>Your message to ${link} couldn't be delivered.</p><p>grace wasn't found at blog.example.</p>`, true],
+    [`<p>Delivery has failed to these recipients:</p><p>${link}<br>The recipient's mailbox is full.</p>`, false],
+  ] as const)
+    t.match(await html(from, body), { kind: 'bounce', recipients: [{ address: 'grace@blog.example', hard }] });
+  t.match(await html({}, '<p>Your message could not be delivered to my boss, but I am interested.</p>'), {
+    kind: 'reply',
+  });
+});
+
 t.test('tells what is known of each kind, and nothing else', async (t) => {
   t.match(await judged(bounce({})), {
     kind: 'bounce',

@@ -44,6 +44,8 @@ const bounce_sentence = anyOf`
     diagnostic(?:-| )code|user(?:.s)? (?:mail ?folder|mailbox) is full|address not found
     your message to .{1,100} (?:has been|was) (?:blocked|rejected|automatically rejected)
   `;
+/** `550 5.1.1`, `554-5.7.1`: what a server refuses, in whatever language it says so. */
+const refusal = /(?<![\d.])5[0-5]\d[ -]{1,3}[#(]?5\.\d{1,3}\.\d{1,3}(?![\d.])/;
 const report_type = /report-type\s*=\s*"?delivery-status/i;
 
 /** Fields that only reports have. */
@@ -62,7 +64,8 @@ export function looksLikeReport(message: Message, words: string): boolean {
     server_sender.test(from) || server_name.test(from_name) || (from === '' && from_name === '' && fields.size > 0);
   const answers = answer_subject.test(subject);
   const told = bounce_subject.test(subject) && !answers;
-  const said = bounce_sentence.test(words.slice(0, 8_000));
+  const begin = words.slice(0, 8_000);
+  const said = bounce_sentence.test(begin) || (of_server && refusal.test(begin));
   const weight =
     (of_server ? 2 : 0) +
     (told ? 2 : 0) +

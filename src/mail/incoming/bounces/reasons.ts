@@ -204,7 +204,7 @@ const groups: [Reason, RegExp][] = [
     (?:not found|could not be found) in (?:the )?(?:ldap|directory)|unable to find (?:alias|user|recipient)|no ?(?:one|body) (?:by|with|here)|no such entry|no valid (?:[a-z]{1,20} )?(?:mailbox|recipient|user)|user quit|unknown virtual|wrong (?:recipient|address|user)
     user [^.]{0,40} not (?:found|known|exist|listed)|not listed in (?:public )?(?:name|domino|directory)
     not (?:a )?(?:valid|known|existing) (?:user|recipient|mailbox|address|account)|nobody here|unknown (?:or illegal )?alias
-    address (?:unknown|not known)|unknown address|no valid recipients?|no recipients? (?:found|match)
+    address (?:unknown|not known)|was(?:n.t| not) found at|unknown address|no valid recipients?|no recipients? (?:found|match)
     (?:delivery userid|final delivery)|not our customer|email address (?:you entered )?(?:couldn.?t|could not|wasn.?t|was not)
     there is no one|no longer accepts (?:(?:e-?)?mail|messages)|handle mail for that user|<> (?:does not|doesn.t) exist|name is not recogni[sz]ed|account (?:is )?(?:closed|deleted|removed|terminated)
     mailbox (?:is )?(?:closed|deleted|removed)|(?:has been|was) (?:deleted|removed)
