@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Judgement, judgeReply } from '../../src/recruitment/replies/judge.ts';
 import { likelyLanguages } from '../../src/recruitment/replies/language.ts';
-import { figuresOf } from '../../src/recruitment/replies/learning/cross_validation.ts';
 import { findPhrases } from '../../src/recruitment/replies/phrases.ts';
 import { read } from '../../src/recruitment/replies/words.ts';
+import { figuresOf } from '../train/cross_validation.ts';
 import type { Figure, Sample, Side } from './harness.ts';
 
 interface Reply {

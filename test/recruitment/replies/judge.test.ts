@@ -5,11 +5,11 @@ import t from 'tap';
 import { sentences } from '../../../src/recruitment/replies/certain/sentences.ts';
 import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
 import { readKnownWords } from '../../../src/recruitment/replies/known.ts';
-import { figuresOf } from '../../../src/recruitment/replies/learning/cross_validation.ts';
-import { fingerprint, readTexts, train } from '../../../src/recruitment/replies/learning/training.ts';
 import { decodeModel } from '../../../src/recruitment/replies/model.ts';
 import { namedIn } from '../../../src/recruitment/replies/named.ts';
 import { read, wordsWithin } from '../../../src/recruitment/replies/words.ts';
+import { figuresOf } from '../../train/cross_validation.ts';
+import { fingerprint, readTexts, train } from '../../train/training.ts';
 
 /** Three texts of each kind in each language; none of them is among the texts that the model learns. */
 const texts: Record<string, Record<string, string[]>> = {

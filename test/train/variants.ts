@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** What may stand around a text and says nothing of its kind: greetings, asides, closings, by language. */
 const around = new Map<string, string[]>();
-for (const line of readFileSync(join(import.meta.dirname, '../texts', 'around.txt'), 'utf8').split('\n')) {
+for (const line of readFileSync(join(import.meta.dirname, 'texts', 'around.txt'), 'utf8').split('\n')) {
   const [language, part, text] = line.split('\t');
   if (text === undefined) continue;
   const key = `${language} ${part}`;

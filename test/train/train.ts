@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { knownWordsOf } from '../known.ts';
-import { encodeModel } from '../model.ts';
+import { knownWordsOf } from '../../src/recruitment/replies/known.ts';
+import { encodeModel } from '../../src/recruitment/replies/model.ts';
 import {
   calibrated,
   crossSources,
@@ -16,6 +16,8 @@ import { fingerprint, readTexts, train } from './training.ts';
 
 /** Mails differ more from the texts than these from each other: that much less sure is the model of them than of texts that it has not learned. */
 const strangeness = 1.4;
+
+const replies = join(import.meta.dirname, '../../src/recruitment/replies');
 
 if (import.meta.main) makeWeights();
 
@@ -42,8 +44,8 @@ function makeWeights(): void {
     );
   }
   const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
-  writeFileSync(join(import.meta.dirname, '../weights.bin'), file);
-  writeFileSync(join(import.meta.dirname, '../known_words.gz'), gzipSync(knownWordsOf(examples)));
+  writeFileSync(join(replies, 'weights.bin'), file);
+  writeFileSync(join(replies, 'known_words.gz'), gzipSync(knownWordsOf(examples)));
   console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 }
 

@@ -1,5 +1,5 @@
-import { type Label, labels, probabilities } from '../model.ts';
-import { read } from '../words.ts';
+import { type Label, labels, probabilities } from '../../src/recruitment/replies/model.ts';
+import { read } from '../../src/recruitment/replies/words.ts';
 import { random, shuffle } from './random.ts';
 import { type Example, train } from './training.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type Features, featuresOf, places } from '../features.ts';
-import { type Label, labels, type Model, scoresOf, softmax } from '../model.ts';
+import { type Features, featuresOf, places } from '../../src/recruitment/replies/features.ts';
+import { type Label, labels, type Model, scoresOf, softmax } from '../../src/recruitment/replies/model.ts';
 import { random, shuffle } from './random.ts';
 import { variantsOf } from './variants.ts';
 
@@ -22,7 +22,7 @@ const decay = 0.0004;
 const variants = 3;
 
 /** The texts under `texts/`: a line is a label, a tab and the text, in which `\n` is a new line. The file's name is their language. */
-export function readTexts(folder = join(import.meta.dirname, '../texts')): Example[] {
+export function readTexts(folder = join(import.meta.dirname, 'texts')): Example[] {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.tsv'));
   return files.sort().flatMap((name) =>
     readFileSync(join(folder, name), 'utf8')
@@ -94,7 +94,7 @@ const sampled = 25;
 /** What the weights follow from: the texts, what stands around them, the phrases and the features. */
 export function fingerprint(examples: readonly Example[]): string {
   const hash = createHash('sha256').update(JSON.stringify([examples, epochs, learning_rate, decay, variants]));
-  hash.update(readFileSync(join(import.meta.dirname, '../texts', 'around.txt')));
+  hash.update(readFileSync(join(import.meta.dirname, 'texts', 'around.txt')));
   for (const { text } of examples.filter((_, index) => index % sampled === 0)) {
     hash.update(JSON.stringify(featuresOf(text)));
   }
