@@ -6,6 +6,7 @@ import { activateDeal } from '../../src/recruitment/deals/activate.ts';
 import { observeJoining } from '../../src/recruitment/deals/joining.ts';
 import { eventually, type Json, patient_database, sql, startRail } from '../harness.ts';
 import { startGate, startProcess } from '../processes.ts';
+import { effort } from '../runner/effort.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
@@ -97,6 +98,12 @@ const counts = (count: number) => ({
 const whole = { status: 'active', last_error: null, stage: 'active', is_linked: true, ...counts(1) };
 const nothing = { status: 'activating', last_error: null, stage: 'agreed', is_linked: true, ...counts(0) };
 
+/** Of so many places: every so many, and the last two. */
+const some = (count: number): number[] =>
+  Array.from({ length: count }, (_, at) => at + 1).filter(
+    (nth) => nth % effort.activation_stride === 0 || nth >= count - 1,
+  );
+
 async function statementsOf(work: (store: Store) => Promise<unknown>): Promise<number> {
   let statements = 0;
   void gate.stopAt('before', (_, answer) => {
@@ -112,7 +119,7 @@ t.test('an activation that is killed between any two statements leaves nothing o
   const undisturbed = await waiting();
   const statements = await statementsOf((store) => run(undisturbed.id, store));
   t.ok(statements > 20, `an activation is ${statements} statements`);
-  for (let nth = 1; nth <= statements + 1; nth++) {
+  for (const nth of some(statements + 1)) {
     const deal = await waiting();
     // Before a statement is after the one before it; the last one is the commit.
     const is_over = nth > statements;
@@ -134,7 +141,7 @@ t.test('a refusal that is killed between any two statements refuses', async (t) 
   const refused = { ...nothing, status: 'agreed', last_error: 'coupon_taken' };
   const undisturbed = await waiting(given);
   const statements = await statementsOf((store) => run(undisturbed.id, store));
-  for (let nth = 1; nth <= statements; nth++) {
+  for (const nth of some(statements)) {
     const deal = await waiting(given);
     t.ok(
       await killedAt((store) => run(deal.id, store), nth % 2 === 0 ? 'before' : 'after', nth),
@@ -171,7 +178,7 @@ t.test('whoever looks for those who joined is killed between any two statements:
   await join();
   const statements = await statementsOf(observe);
   t.ok(statements > 8, `a look is ${statements} statements`);
-  for (let nth = 1; nth <= statements; nth++) {
+  for (const nth of some(statements)) {
     const prospect_id = await join();
     t.ok(await killedAt(observe, nth % 2 === 0 ? 'before' : 'after', nth), `it came to statement ${nth}`);
     await Promise.all([observe(rail.store), observe(rail.store)]);

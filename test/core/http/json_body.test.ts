@@ -50,15 +50,17 @@ t.test('every operation refuses bodies that are built to be slow to read', async
   // A bulk may hold more: each of its objects is bounded by its schema.
   const writing = operations.filter(({ method, bulk_of }) => method !== 'GET' && !bulk_of);
   t.ok(writing.length > hostile.length);
+  const wrong: string[] = [];
   for (const [nth, { method, path, name, body }] of writing.entries()) {
     const [field = 'metadata'] = Object.keys(fieldsOf(body).properties);
-    // They are refused before the operation is known: each operation gets two of them, and each of them comes to many operations.
-    for (const value of [hostile[nth % hostile.length], hostile[(nth + 3) % hostile.length]]) {
-      const answer = await merchant.request(method, path.replaceAll(/\{\w+\}/g, 'x'), `{"${field}": ${value}}`);
-      isRefused(t, answer, 'invalid_parameter', /more than 10,000 values/);
-    }
-    t.pass(name);
+    // They are refused before the operation is known: each of them comes to many operations.
+    const text = `{"${field}": ${hostile[nth % hostile.length]}}`;
+    const { status, body: answer } = await merchant.request(method, path.replaceAll(/\{\w+\}/g, 'x'), text);
+    const { code, message } = answer.error ?? {};
+    if (status !== 400 || code !== 'invalid_parameter' || !/more than 10,000 values/.test(message))
+      wrong.push(`${name}: ${status} ${message}`);
   }
+  t.same(wrong, []);
 });
 
 t.test('a name that stands twice in one object is refused, and named', async (t) => {

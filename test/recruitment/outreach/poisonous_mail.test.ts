@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { mail } from './mailed.ts';
@@ -34,6 +35,7 @@ t.test('sets aside a mail that takes too long to judge, while the process answer
   while ((await setAside(outreach)).length === 0) {
     await caller.get('/v1/programs');
     answers += 1;
+    await sleep(50);
   }
   t.ok(answers > 0, `${answers} requests were answered meanwhile`);
   await untilRead(next.prospect_id);
