@@ -43,7 +43,6 @@ const slow = [
 const alone = [
   'test/bench/',
   'test/core/jobs/clock.test.ts',
-  'test/core/jobs/outbox.test.ts',
   'test/core/net/',
   'test/embedded_postgres/',
   'test/mail/incoming/hostile.test.ts',

@@ -1,9 +1,8 @@
 /** Mail to the people of an organization. Nothing else knows how mail is sent. */
 import sql from 'sql-template-tag';
-import { type Channel, type IntentRow, makeCall, type Outcome } from '../core/jobs/outbox.ts';
 import { service_opening } from '../core/jobs/task.ts';
 import type { TaskContext } from '../core/jobs/worker_context.ts';
-import type { Tx } from '../core/postgres/transaction.ts';
+import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import type { Attachment, Mail, Mailer } from '../core/resource/services.ts';
 import { newId } from '../core/values/id.ts';
 import type { MailNotSent } from './smtp.ts';
@@ -39,60 +38,64 @@ export async function queueMail(
   return id;
 }
 
+interface QueuedMail {
+  organization_id: string;
+  id: string;
+}
+
 /**
- * Sends a queued mail through the outbox. SMTP has no look-up, so "at least once": when the process dies, or Postgres is lost, after the
- * server took the mail and before that is written, it is sent again, with the same Message-ID. Without an SMTP server or a recipient it
- * is logged, and that is all.
+ * Sends a queued mail: counts the attempt, hands the mail over in no transaction, and writes what the server said. SMTP has no look-up, so "at least
+ * once": when the process dies, or Postgres is lost, after the server took the mail and before that is written, it is sent again, with the same
+ * Message-ID. Without an SMTP server or a recipient it is logged, and that is all.
  * @throws Error to be tried again
  */
-export async function sendMail(row: IntentRow, context: TaskContext): Promise<void> {
-  const outcome = await makeCall(smtpChannel(context), row, context);
-  if (outcome?.status !== 'refused') return;
-  const { organization_id, id } = row;
-  context.log.error({ mail_id: id, organization_id }, 'the SMTP server refused a mail for good');
+export async function sendMail(queued: QueuedMail, { store, services, log, cut_off }: TaskContext): Promise<void> {
+  const { mailer } = services;
+  const mail = await transaction(store, service_opening, (tx) => begin(tx, queued, mailer, log));
+  if (!mail || !mailer) return;
+  const failure = await mailer(mail, cut_off).then(
+    () => undefined,
+    (error: MailNotSent) => error,
+  );
+  await transaction(store, service_opening, (tx) => record(tx, queued, failure?.message ?? null));
+  if (!failure) return;
+  const { organization_id, id } = queued;
+  // The reason may hold what belongs to the tenant: it is for the row, and not for the job or the log.
+  if (!failure.permanent) throw new Error(`The mail ${id} was not sent, its row says why; it is tried again.`);
+  log.error({ mail_id: id, organization_id }, 'the SMTP server refused a mail for good');
 }
 
-const smtpChannel = ({ services: { mailer }, log }: TaskContext): Channel<Mail> => ({
-  opening: () => service_opening,
-  async read(tx, row) {
-    const mail = await unsent(tx, row);
-    if (!mail) return undefined;
-    const { attempts, recipient, attachment, ...content } = mail;
-    if (mailer && recipient !== null)
-      return { request: { ...content, recipient, attachment }, attempts, in_doubt: false };
-    const obstacle = mailer ? 'The organization has no owner with an email address.' : 'SMTP_URL is not set.';
-    log.warn(
-      { mail: { ...content, recipient, attachment: attachment?.name } },
-      `a mail is logged instead of sent: ${obstacle}`,
-    );
-    await record(tx, row, obstacle);
-    return undefined;
-  },
-  begin: (tx, { organization_id, id, number }) =>
-    tx.all(sql`
-      update core.outgoing_mail set attempts = ${number} where organization_id = ${organization_id} and id = ${id}`),
-  call: ({ request }, cut_off) => handOver(mailer as Mailer, request, cut_off),
-  record: (tx, row, outcome) => record(tx, row, outcome.status === 'succeeded' ? null : outcome.reason),
-});
-
-/** A mail that the server took, but whose answer was lost, cannot be distinguished from one that it did not take. */
-async function handOver(mailer: Mailer, mail: Mail, cut_off: AbortSignal): Promise<Outcome> {
-  try {
-    await mailer(mail, cut_off);
-    return { status: 'succeeded', reference: null };
-  } catch (error) {
-    const { message, permanent } = error as MailNotSent;
-    return { status: permanent ? 'refused' : 'later', reason: message };
+/** @returns undefined where there is nothing to send, or no way to send it */
+async function begin(
+  tx: Tx,
+  queued: QueuedMail,
+  mailer: Mailer | undefined,
+  log: TaskContext['log'],
+): Promise<Mail | undefined> {
+  const mail = await unsent(tx, queued);
+  if (!mail) return undefined;
+  const { recipient, attachment, ...content } = mail;
+  if (mailer && recipient !== null) {
+    await tx.all(sql`
+      update core.outgoing_mail set attempts = attempts + 1 where organization_id = ${queued.organization_id} and id = ${queued.id}`);
+    return { ...content, recipient, attachment };
   }
+  const obstacle = mailer ? 'The organization has no owner with an email address.' : 'SMTP_URL is not set.';
+  log.warn(
+    { mail: { ...content, recipient, attachment: attachment?.name } },
+    `a mail is logged instead of sent: ${obstacle}`,
+  );
+  await record(tx, queued, obstacle);
+  return undefined;
 }
 
-type Unsent = Omit<Mail, 'recipient'> & { recipient: string | null; attempts: number };
+type Unsent = Omit<Mail, 'recipient'> & { recipient: string | null };
 
-async function unsent(tx: Tx, { organization_id, id }: IntentRow): Promise<Unsent | undefined> {
+async function unsent(tx: Tx, { organization_id, id }: QueuedMail): Promise<Unsent | undefined> {
   const mail = await tx.maybe<
     Omit<Unsent, 'attachment'> & { name: string | null; media_type: string; content: Buffer }
   >(sql`
-    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.html, m.created_at, m.attempts, m.attachment_name as name,
+    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.html, m.created_at, m.attachment_name as name,
       m.attachment_type as media_type, m.attachment as content
     from core.outgoing_mail m
     where m.organization_id = ${organization_id} and m.id = ${id} and m.sent_at is null
@@ -102,7 +105,7 @@ async function unsent(tx: Tx, { organization_id, id }: IntentRow): Promise<Unsen
   return { ...rest, attachment: name === null ? null : { name, media_type, content } };
 }
 
-const record = (tx: Tx, { organization_id, id }: IntentRow, error: string | null): Promise<object[]> =>
+const record = (tx: Tx, { organization_id, id }: QueuedMail, error: string | null): Promise<object[]> =>
   tx.all(sql`
     update core.outgoing_mail
     set error = ${error}, sent_at = case when ${error}::text is null then now() end
