@@ -15,6 +15,7 @@ import { Thread } from './core/threads/thread.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import type { Asked } from './describe_thread.ts';
+import { mountGuides } from './guides/guides.ts';
 import { products as offered } from './products.ts';
 import { whyUnfit } from './service.ts';
 import type { Product, ProductApi, Products } from './webhooks/product.ts';
@@ -50,6 +51,7 @@ export async function buildApi({
   mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
   mountReceiversPage(app);
+  mountGuides(app);
   mountHealth(app, store.database, (on) => whyUnfit(on, services.vault));
   mountGraphql(app, store);
   await app.ready();

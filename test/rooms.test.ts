@@ -60,7 +60,7 @@ const layers = [
   'recruitment',
   'products.ts',
   'operations.ts describe.ts',
-  'describe_thread.ts',
+  'describe_thread.ts guides',
   'worker.ts api.ts',
   'commands',
   'command_line',

@@ -3,24 +3,24 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { settings } from '../../src/config.ts';
 import { command } from '../command_process.ts';
 import { makeDataDir, type RailProcess, spawnRail } from '../rail_process.ts';
 import { effort } from '../runner/effort.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const readme = await readFile(join(checkout, 'README.md'), 'utf8');
+const guide = await readFile(join(checkout, 'src/guides/tour.md'), 'utf8');
 /** The blocks of shell below a heading. */
-function blocksBelow(heading: string) {
-  const [section = ''] = readme.slice(readme.indexOf(`\n## ${heading}\n`) + 4).split('\n## ');
+function blocksBelow(heading: string, text: string) {
+  const [section = ''] = text.slice(text.indexOf(`\n## ${heading}\n`) + 4).split('\n## ');
   return [...section.matchAll(/^```sh( listen)?\n(.*?)^```$/gms)].map(([, listens, text]) => ({
     listens: listens !== undefined,
     text: text as string,
   }));
 }
 
-const tour = blocksBelow('The tour');
-const recruitment = blocksBelow('The tour of recruitment');
+const tour = [...blocksBelow('The tour', readme), ...blocksBelow('Pay the partner', guide)];
+const recruitment = blocksBelow('Recruit a partner', guide);
 const pasted = (blocks: typeof tour) => blocks.filter(({ listens }) => !listens).map(({ text }) => text);
 
 /** As somebody types, without their settings: the strictest shell of people's desks first, then one of the system that ends at the first error. */
@@ -44,7 +44,7 @@ const environment = {
 const service = spawnRail(t, ['start'], environment);
 await service.until(/Ctrl-C stops it/);
 
-/** Begins a listener as the README has it: it needs nothing of the shell. */
+/** Begins a listener as the guides have it: it needs nothing of the shell. */
 async function listen(blocks: typeof tour): Promise<RailProcess> {
   const [{ text } = { text: '' }] = blocks.filter(({ listens }) => listens);
   const listener = spawnRail(t, text.trim().replace('npx --no rail ', '').split(' '), environment);
@@ -57,7 +57,7 @@ const linesOf = (listener: RailProcess) => listener.said().stdout.trim().split('
 const typesOf = (listener: RailProcess) => linesOf(listener).map((line) => line.split(/ +/)[1] as string);
 
 for (const [nth, shell] of shells.entries()) {
-  t.test(`both tours of the README work pasted into ${shell[0]}`, async (t) => {
+  t.test(`the tours of the README and of /docs/tour work pasted into ${shell[0]}`, async (t) => {
     const terminal = openTerminal(shell);
     for (const block of pasted(tour)) await terminal.run(block);
     const paid = terminal.said();
@@ -126,13 +126,13 @@ t.test('the command line reaches the demo’s mailbox as the service does', asyn
   });
 });
 
-t.test('the README names every setting', (t) => {
-  for (const { name } of settings) t.match(readme, `\`${name}\``);
+t.test('the README has at most 8 kB', (t) => {
+  t.ok(Buffer.byteLength(readme) <= 8_000);
   t.end();
 });
 
-t.test('no block of the README has what an interactive zsh does not take', (t) => {
-  for (const [, block] of readme.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)) t.notMatch(block, /(^|\s)#/);
+t.test('no block has what an interactive zsh does not take', (t) => {
+  for (const [, block] of `${readme}\n${guide}`.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)) t.notMatch(block, /(^|\s)#/);
   t.end();
 });
 

@@ -54,7 +54,7 @@ const htmlOf = ({ title, summary, content }: HtmlDocument): string => `<!doctype
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${style}</style></head>
 <body>
-<nav aria-label="Documentation"><a href="../docs">API reference</a> <a href="webhooks">Webhooks</a> <a href="data">Data</a> <a href="../llms-full.txt">As text</a></nav>
+<nav aria-label="Documentation"><a href="../docs">API reference</a> <a href="tour">Tour</a> <a href="webhooks">Webhooks</a> <a href="data">Data</a> <a href="operations">Operations</a> <a href="../llms-full.txt">As text</a></nav>
 <main>
 <h1>${title}</h1>
 <p>${summary}</p>

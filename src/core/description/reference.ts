@@ -78,7 +78,8 @@ function withHead(html: string, services: ReferredServices): string {
         `<li><a href="${rootOf(path).slice(1)}${path === '/v1' ? '' : '/'}llms-full.txt">${escaped(title)} API as text</a></li>`,
     )
     .join('');
-  const links = '<a href="docs/webhooks">Webhooks</a> <a href="docs/data">Data</a> <a href="llms.txt">llms.txt</a>';
+  const links =
+    '<a href="docs/tour">Tour</a> <a href="docs/webhooks">Webhooks</a> <a href="docs/data">Data</a> <a href="docs/operations">Operations</a> <a href="llms.txt">llms.txt</a>';
   return html
     .replace('<html>', '<html lang="en">')
     .replace('</head>', `<style>${head_style}</style></head>`)

@@ -10,6 +10,15 @@ type Prometheus = typeof import('prom-client');
 let opened: { prometheus: Prometheus; registry: Registry } | undefined;
 const unmade: ((open: NonNullable<typeof opened>) => void)[] = [];
 
+/** What is said of a metric: all that were defined so far. */
+export interface Metric {
+  name: string;
+  help: string;
+  labels: string[];
+}
+
+export const metrics: Metric[] = [];
+
 /** @returns what gives the metric, once it is made: when the registry is opened, and at once where it is open */
 function whenOpen<Metric>(make: (prometheus: Prometheus, registers: Registry[]) => Metric): () => Metric | undefined {
   let metric: Metric | undefined;
@@ -26,6 +35,7 @@ export function counter<Label extends string>(
   help: string,
   labelNames: Label[] = [],
 ): Pick<Counter<Label>, 'inc'> {
+  metrics.push({ name, help, labels: labelNames });
   const metric = whenOpen(({ Counter }, registers) => new Counter<Label>({ name, help, labelNames, registers }));
   return { inc: (...given: unknown[]) => metric()?.inc(...(given as [never])) };
 }
@@ -36,6 +46,7 @@ export function histogram<Label extends string>(
   buckets: number[],
   labelNames: Label[] = [],
 ): Pick<Histogram<Label>, 'observe'> {
+  metrics.push({ name, help, labels: labelNames });
   const metric = whenOpen(
     ({ Histogram }, registers) => new Histogram<Label>({ name, help, labelNames, buckets, registers }),
   );
@@ -48,7 +59,8 @@ export const gauge = <Label extends string>(
   help: string,
   labelNames: Label[],
   collect: (gauge: Gauge<Label>) => void,
-): unknown =>
+): void => {
+  metrics.push({ name, help, labels: labelNames });
   whenOpen(
     ({ Gauge }, registers) =>
       new Gauge<Label>({
@@ -58,6 +70,7 @@ export const gauge = <Label extends string>(
         },
       }),
   );
+};
 
 /** A gauge of what all processes share, because it is in the database. */
 export class SharedGauge<Label extends string = never> {
@@ -65,6 +78,7 @@ export class SharedGauge<Label extends string = never> {
   readonly #has_labels: boolean;
 
   constructor(name: string, help: string, labelNames: Label[] = []) {
+    metrics.push({ name, help, labels: labelNames });
     const shared = `${help} The same in every process: take the maximum, not the sum.`;
     this.#gauge = whenOpen(({ Gauge }, registers) => new Gauge<Label>({ name, help: shared, labelNames, registers }));
     this.#has_labels = labelNames.length > 0;
