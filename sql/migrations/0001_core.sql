@@ -38,7 +38,8 @@ $$;
 
 -- Makes the weekly partitions of a table that is partitioned by range (id), from the week of `first` to the week of `last`. Those of the
 -- table's first prefix are called by their week alone; those of a further prefix carry it in their names. Who reads or writes the table queues
--- up behind the lock that a new partition takes, so that it is not waited for: it fails with 55P03 instead, and its job runs again.
+-- up behind the lock that a new partition takes, so that it is not waited for: it fails with 55P03 instead, and its job runs again. A week of
+-- which the default partition has rows already (no worker ran for weeks, or the clock was wrong) stays in it: Postgres would refuse its partition.
 create procedure core.ensure_weekly_partitions(parent regclass, prefix text, first timestamptz, last timestamptz)
 language plpgsql
 set lock_timeout = '500ms'
@@ -46,6 +47,14 @@ as $$
 declare
   week timestamptz;
   name text;
+  first_id text;
+  after_id text;
+  in_default boolean := false;
+  rest regclass := (select p.partdefid::regclass from pg_partitioned_table p where p.partrelid = parent and p.partdefid <> 0);
+  key text := (
+    select a.attname from pg_partitioned_table p join pg_attribute a on a.attrelid = p.partrelid and a.attnum = p.partattrs[0]
+    where p.partrelid = parent
+  );
   schema_name text := (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = parent);
   parent_name text := (select c.relname from pg_class c where c.oid = parent);
   is_further boolean := exists (
@@ -65,12 +74,13 @@ begin
   loop
     name := parent_name || infix || '_' || to_char(week at time zone 'UTC', 'YYYYMMDD');
     if to_regclass(format('%I.%I', schema_name, name)) is null then
-      execute format(
-        'create table %I.%I partition of %s for values from (%L) to (%L)',
-        schema_name, name, parent,
-        prefix || '_' || core.id_time_part(week),
-        prefix || '_' || core.id_time_part(week + interval '7 days')
-      );
+      first_id := prefix || '_' || core.id_time_part(week);
+      after_id := prefix || '_' || core.id_time_part(week + interval '7 days');
+      if rest is not null then
+        execute format('select exists (select from %s where %I >= %L and %I < %L)', rest, key, first_id, key, after_id) into in_default;
+      end if;
+      continue when in_default;
+      execute format('create table %I.%I partition of %s for values from (%L) to (%L)', schema_name, name, parent, first_id, after_id);
       -- Without a policy of its own: whoever is granted a partition sees nothing, and reads through the parent.
       execute format('alter table %I.%I enable row level security', schema_name, name);
       -- Postgres samples no values where its parent says so: it does not inherit that.

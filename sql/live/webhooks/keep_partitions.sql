@@ -21,8 +21,8 @@ $$;
 
 -- The weeks to come get their partitions; weeks that ended more than 30 days ago are dropped, which is how the log is kept "30 days" without
 -- deleting a row. 30 days by Postgres' clock: whoever asks for a later time gets no more. A week of which something waits to be delivered
--- stays until it is. The ids of test events fall into no week: theirs are few, and deleted, before requests have to wait for a lock. As in
--- core.ensure_weekly_partitions, it fails with 55P03 where the lock is not free soon.
+-- stays until it is. The ids of test events fall into no week, nor do those of weeks that got no partition in time: these rows are deleted, before
+-- requests have to wait for a lock. As in core.ensure_weekly_partitions, it fails with 55P03 where the lock is not free soon.
 create or replace procedure webhooks.keep_partitions(at timestamptz, event_prefix text, delivery_prefix text)
 language plpgsql
 set lock_timeout = '500ms'
@@ -34,6 +34,10 @@ declare
 begin
   delete from webhooks.event_default e
   where e.created_at < today - interval '30 days' and not webhooks.waits(e.id, e.id || ' ');
+  delete from webhooks.attempt_default a
+  where a.at < today - interval '30 days' and not webhooks.waits(a.delivery_id, a.delivery_id || ' ');
+  delete from webhooks.delivery_default d
+  where d.created_at < today - interval '30 days' and not webhooks.waits(d.id, d.id || ' ');
   call core.ensure_weekly_partitions('webhooks.event', event_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.delivery', delivery_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.attempt', delivery_prefix, today, today + interval '5 weeks');

@@ -149,3 +149,53 @@ t.test(
     await rail.query(sql`delete from webhooks.delivery returning id`);
   },
 );
+
+t.test('goes on where a week got no partition in time, and keeps its rows as long as those of others', async (t) => {
+  const parents = ['webhooks.event', 'webhooks.delivery', 'webhooks.attempt'];
+  const { organization_id } = await rail.organization();
+  const weeks = async (parent: string) => (await partitionsOf(parent)).filter(isWeek);
+  const [this_week, next_week] = (await weeks('webhooks.event')).slice(-6);
+  for (const parent of parents)
+    for (const name of await weeks(parent)) await rail.query(sql`drop table webhooks.${raw(name)}`);
+  const write = (days_ago: number, waits: boolean) => sql`
+    with delivery as (
+      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, next_attempt_at, created_at)
+      values (
+        ${organization_id}, ${newId('whd')}, 'prg_1', 'we_1', ${newId('evt')}, 'sale.created',
+        ${waits ? '2999-01-01T00:00:00Z' : null}::timestamptz, now() - make_interval(days => ${days_ago})
+      )
+      returning id, event_id, created_at
+    ),
+    event as (
+      insert into webhooks.event (organization_id, id, position, program_id, type, body, created_at)
+      select ${organization_id}, d.event_id, 0, 'prg_1', 'sale.created', '{}', d.created_at from delivery d
+    )
+    insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms)
+    select ${organization_id}, d.id, 1, d.created_at, 1 from delivery d
+    returning delivery_id`;
+  const written = [];
+  for (const [days_ago, waits] of [
+    [29, false],
+    [31, true],
+    [31, false],
+  ] as const)
+    written.push((await rail.query<{ delivery_id: string }>(write(days_ago, waits)))[0]?.delivery_id);
+
+  await rail.query(sql`call webhooks.keep_partitions(now(), 'evt', 'whd')`);
+  for (const parent of parents) {
+    const [, table] = parent.split('.') as [string, string];
+    const made = await weeks(parent);
+    t.equal(made.length, 5, 'the weeks to come');
+    t.notOk(made.includes(`${this_week}`.replace('event', table)));
+    t.ok(made.includes(`${next_week}`.replace('event', table)));
+  }
+  const [left] = await rail.query(sql`
+    select
+      (select array_agg(d.id order by d.id) from webhooks.delivery d where d.organization_id = ${organization_id}) as deliveries,
+      (select array_agg(a.delivery_id order by a.delivery_id) from webhooks.attempt a where a.organization_id = ${organization_id}) as attempts,
+      (select count(*) from webhooks.event e where e.organization_id = ${organization_id}) as events`);
+  const kept = written.slice(0, 2).toSorted();
+  t.same(left, { deliveries: kept, attempts: kept, events: 2 });
+  for (const parent of parents)
+    await rail.query(sql`delete from ${raw(parent)} where organization_id = ${organization_id}`);
+});
