@@ -76,7 +76,7 @@ async function applyPaid(
     ...{ status: 'paid', reference, error_code: null, error_message: null, ended_at: tx.now },
     ...{ settled: settles, excess_commission_id },
   });
-  if (settles) await settlePaid(tx, payout, 'succeed', { external_id: reference, paid_at, fee_minor });
+  if (settles) await settlePaid(tx, 'succeed', [{ payout, external_id: reference, paid_at, fee_minor }]);
   return 'paid';
 }
 

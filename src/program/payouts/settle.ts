@@ -37,36 +37,25 @@ const not_paid = { paid_at: null, fee_minor: null };
 const not_failed = { failed_at: null, error_code: null, error_message: null };
 
 /**
- * The payout is paid: `payout.paid`, then `commission.paid` for each of its commissions, clawbacks too.
- * @throws Problem payout_locked where its status does not allow that
+ * Payouts are paid: of each, in the order given, `payout.paid`, then `commission.paid` for each of its commissions, clawbacks too. Several must have no
+ * more than `most_commissions` in all, and none of them be in test mode.
+ * @throws Problem payout_locked where the status of one does not allow that
  */
 export async function settlePaid(
   tx: Tx,
-  payout: Payout,
   action: 'succeed' | 'mark_paid',
-  { external_id, paid_at, fee_minor }: Settlement,
-): Promise<Payout> {
-  const status = statusAfter(payout, action);
-  if (isTest(payout, action)) return endTest(tx, payout, { status, paid_at, external_id, fee_minor, ...not_failed });
-  const settlement = { id: payout.id, external_id, paid_at, fee_minor };
-  if (payout.commission_count <= most_commissions) return (await settleAllPaid(tx, [settlement]))[0] as Payout;
-  const paid = (await payAll(tx, [settlement]))[0] as Payout;
-  tellPaid(tx, paid, settlement);
-  await changeCommissions(tx, payout.id, sql`status = 'paid', paid_at = ${paid_at}::timestamptz`, (commission) =>
-    tellCommissionPaid(tx, commission, settlement),
-  );
-  return paid;
-}
-
-/**
- * The same for many payouts in a few statements, told in the order given. The caller has found that all of them can be paid, that none is
- * in test mode, and that they have no more than `most_commissions` in all.
- */
-export async function settleAllPaid(tx: Tx, settlements: (Settlement & { id: string })[]): Promise<Payout[]> {
-  const [paid, settled] = await together([payAll(tx, settlements), payCommissions(tx, settlements)]);
+  settlements: (Settlement & { payout: Payout })[],
+): Promise<Payout[]> {
+  const [first] = settlements;
+  for (const { payout } of settlements) statusAfter(payout, action);
+  if (first && isTest(first.payout, action)) return [await endTest(tx, first.payout, endOfTest(first, action))];
+  const rows = settlements.map(({ payout: { id }, ...settlement }) => ({ id, ...settlement }));
+  const [row] = rows;
+  if (first && row && first.payout.commission_count > most_commissions) return [await settleLarge(tx, row)];
+  const [paid, settled] = await together([payAll(tx, rows), payCommissions(tx, rows)]);
   const payouts_by_id = new Map(paid.map((payout) => [payout.id, payout]));
   const commissions_by_payout = Map.groupBy(settled, ({ payout_id }) => payout_id);
-  return settlements.map((settlement) => {
+  return rows.map((settlement) => {
     const payout = payouts_by_id.get(settlement.id) as Payout;
     tellPaid(tx, payout, settlement);
     for (const commission of commissions_by_payout.get(settlement.id) ?? [])
@@ -74,6 +63,21 @@ export async function settleAllPaid(tx: Tx, settlements: (Settlement & { id: str
     return payout;
   });
 }
+
+async function settleLarge(tx: Tx, settlement: Settlement & { id: string }): Promise<Payout> {
+  const { id, paid_at } = settlement;
+  const [paid] = (await payAll(tx, [settlement])) as [Payout];
+  tellPaid(tx, paid, settlement);
+  await changeCommissions(tx, id, sql`status = 'paid', paid_at = ${paid_at}::timestamptz`, (commission) =>
+    tellCommissionPaid(tx, commission, settlement),
+  );
+  return paid;
+}
+
+const endOfTest = (
+  { payout, external_id, paid_at, fee_minor }: Settlement & { payout: Payout },
+  action: 'succeed' | 'mark_paid',
+) => ({ status: statusAfter(payout, action), paid_at, external_id, fee_minor, ...not_failed });
 
 type Settled = Pick<Settlement, 'paid_at'> & { id: string };
 

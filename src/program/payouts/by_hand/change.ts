@@ -64,21 +64,29 @@ export async function makeLater(tx: Tx, payout_id: string, change: Change, statu
 }
 
 async function make(tx: Tx, payout: Payout, change: Change): Promise<Payout> {
-  if (change.action === 'mark_paid') return markPaid(tx, payout, change);
+  if (change.action === 'mark_paid') return (await markPaid(tx, [payout], change))[0] as Payout;
   if (change.action === 'mark_returned') return markReturned(tx, payout, change);
   await deletePayout(tx, payout);
   return payout;
 }
 
-/** @param change `external_id`: null where the payment has no id but that of its attempt */
+/**
+ * Payouts were paid outside of Rail: as many as are settled in one go.
+ * @param change `external_id`: null where the payment has no id but that of its attempt
+ */
 export async function markPaid(
   tx: Tx,
-  payout: Payout,
-  { external_id, paid_at }: Omit<Change & { action: 'mark_paid' }, 'action'>,
-): Promise<Payout> {
-  await endAttemptsByHand(tx, [payout]);
-  const settlement = { external_id: external_id ?? payout.external_id, paid_at, fee_minor: null };
-  return settlePaid(tx, payout, 'mark_paid', settlement);
+  marked: Payout[],
+  { external_id, paid_at }: Pick<Change & { action: 'mark_paid' }, 'external_id' | 'paid_at'>,
+): Promise<Payout[]> {
+  await endAttemptsByHand(tx, marked);
+  const paid = (payout: Payout) => ({
+    payout,
+    external_id: external_id ?? payout.external_id,
+    paid_at,
+    fee_minor: null,
+  });
+  return settlePaid(tx, 'mark_paid', marked.map(paid));
 }
 
 /** The bank did not make the payment that it was sent: it fails as one that the bank rejects. */

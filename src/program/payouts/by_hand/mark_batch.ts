@@ -4,12 +4,11 @@ import { z } from 'zod';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
-import { endAttemptsByHand } from '../attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { most_commissions } from '../payout_commissions.ts';
 import { methods_by_hand } from '../payout_state.ts';
-import { settleAllPaid, settlePaid } from '../settle.ts';
+import { markPaid } from './change.ts';
 
 /** Which payouts of a batch, and how they were paid. */
 export const Marking = z.object({
@@ -63,17 +62,7 @@ async function markSome(tx: Tx, batch_id: string, marking: Marking): Promise<num
     select ${payouts.columns} from ${payouts.from} where ${tenant(tx)} and ${markable(batch_id, marking)}
     order by t.id limit ${most} for no key update of t`);
   const now = fitting(next);
-  await endAttemptsByHand(tx, now);
-  const { paid_at, external_id } = marking;
-  const settlement = { paid_at, fee_minor: null };
-  const [first] = now;
-  if (first && (!first.livemode || first.commission_count > most_commissions))
-    await settlePaid(tx, first, 'mark_paid', { ...settlement, external_id: external_id ?? first.external_id });
-  else
-    await settleAllPaid(
-      tx,
-      now.map((payout) => ({ ...settlement, id: payout.id, external_id: external_id ?? payout.external_id })),
-    );
+  await markPaid(tx, now, marking);
   return now.length;
 }
 

@@ -13,7 +13,7 @@ import {
 import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayouts } from '../attempt_outcome.ts';
 import type { RailName, RailOutcome } from '../rails/rail.ts';
 import { rails } from '../rails/rails.ts';
-import { type Settlement, settleAllPaid } from '../settle.ts';
+import { type Settlement, settlePaid } from '../settle.ts';
 import { nextPollAt } from './poll_time.ts';
 
 /** What a rail answered, or that it did not. */
@@ -37,7 +37,7 @@ export async function record(tx: Tx, answers: Answered[]): Promise<Answered[]> {
   const locked = await lockAttempts(tx, answers);
   const left: Answered[] = [];
   const rows: object[] = [];
-  const settlements = new Map<string, Settlement & { id: string }>();
+  const settlements = new Map<string, Settlement & { payout: AnyPayout }>();
   let commissions = 0;
   for (const answered of answers) {
     const { answer } = answered;
@@ -53,12 +53,12 @@ export async function record(tx: Tx, answers: Answered[]): Promise<Answered[]> {
     ) {
       commissions += payout.commission_count;
       rows.push({ id: attempt.id, ...changesBy(answered, attempt, 'paid', tx.now), ...paidBy(answer, tx.now) });
-      settlements.set(payout.id, settlementBy(payout.id, answer));
+      settlements.set(payout.id, settlementBy(payout, answer));
     } else if (answers.length === 1) await recordOne(tx, found, answered);
     else left.push(answered);
   }
   if (rows.length > 0) await updateMany(tx, rows);
-  if (settlements.size > 0) await settleAllPaid(tx, [...settlements.values()]);
+  if (settlements.size > 0) await settlePaid(tx, 'succeed', [...settlements.values()]);
   return left;
 }
 
@@ -82,8 +82,8 @@ const pays = ({ attempt, payout }: Locked, answer: RailOutcome): answer is Paid 
 
 const paidBy = ({ reference }: Paid, now: string) => ({ status: 'paid', reference, settled: true, ended_at: now });
 
-const settlementBy = (id: string, { reference, paid_at, fee_minor }: Paid) => ({
-  ...{ id, external_id: reference, paid_at, fee_minor },
+const settlementBy = (payout: AnyPayout, { reference, paid_at, fee_minor }: Paid) => ({
+  ...{ payout, external_id: reference, paid_at, fee_minor },
 });
 
 /** Changes nothing but its attempt, and nobody is told. */
