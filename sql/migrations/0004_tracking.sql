@@ -330,7 +330,8 @@ create index commission_by_partner on program.commission (organization_id, partn
 create index commission_by_time on program.commission using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create index commission_changed on program.commission
   using brin ((changed_in::text::bigint)) with (autosummarize = on, pages_per_range = 16);
-create index commission_maturing on program.commission (mature_at) where status in ('pending', 'approved') and deleted_at is null;
+create index commission_maturing on program.commission (organization_id, mature_at, id)
+  where status in ('pending', 'approved') and deleted_at is null;
 create index commission_not_due on program.commission (organization_id, program_id, status, id)
   where deleted_at is null and status <> 'due';
 create index commission_of_customer on program.commission (organization_id, customer_id, rule_id, sale_id)

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
-import { batchTask } from '../../src/core/jobs/task.ts';
-import { matureCommissions } from '../../src/program/commissions/maturity.ts';
-
-const most = 500;
+import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { matureAll } from '../../src/program/commissions/maturity.ts';
 
 /** Makes one organization's mature commissions due. */
-export default batchTask({
+export default taskOutsideTransaction({
   payload: scheduled.extend({ organization_id: z.string() }),
-  most,
-  run: ({ tx, payload: { tick } }) => matureCommissions(tx, tick, most),
+  run: ({ store, payload: { organization_id, run_id, tick } }) =>
+    matureAll(tick, (work) => transaction(store, { organization_id, request_id: run_id }, work)),
 });

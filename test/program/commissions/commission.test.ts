@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, type Json, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
@@ -202,19 +202,43 @@ t.test('a bonus is due at once, or when it says', async (t) => {
   }
 });
 
-t.test('many commissions mature in one run, each told once', async (t) => {
+t.test('many commissions mature in one run, each told once, but for one that a transaction holds', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
-  const partner = await shop.partner();
-  const customer = await shop.customer({ partner_id: partner.id, external_customer_id: fresh('cus') });
-  for (let nth = 0; nth < 5; nth++) await shop.sale({ customer_id: customer.id });
+  const { id: partner_id } = await shop.partner();
+  // More than two transactions of it, most of the same moment.
+  const sale = { program_id: shop.program_id, partner_id, amount_minor: 10_000, currency: 'USD' };
+  const newSale = (occurred_at: string) => ({ ...sale, external_charge_id: fresh('charge'), occurred_at });
+  const [first, later] = [2, 1].map((days) => new Date(Date.now() - days * 86_400_000).toISOString()) as [
+    string,
+    string,
+  ];
+  const sales = [newSale(first), ...Array.from({ length: 1_199 }, () => newSale(later))];
+  for (const some of [sales.slice(0, 600), sales.slice(600)]) await shop.merchant.post('/v1/sales/bulk', some);
+  const [held] = await shop.list('commissions');
   await shop.events();
+
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  await client.query('select from program.commission where id = $1 for update', [held?.id]);
   const at = new Date(Date.now() + 31 * 86_400_000).toISOString();
   await rail.tick('program/mature_commissions', at);
-  await eventually(async () => (await shop.list('commissions', 'status=due')).length === 5, 'all to be due');
-  t.same(types(await shop.events()), Array(5).fill('commission.updated'));
+  const due = sql`select from program.commission where program_id = ${shop.program_id} and status = 'due'`;
+  await eventually(async () => (await rail.query(due)).length === 1_199, 'all others to be due');
+  await client.query('rollback');
+  client.release();
   t.equal(await rail.tick('program/mature_commissions', at), undefined, 'a tick is run once');
-  t.same(await shop.events(), []);
+  await rail.tick('program/mature_commissions', new Date(Date.parse(at) + 60_000).toISOString());
+  await eventually(async () => (await rail.query(due)).length === 1_200, 'the one that was held');
+
+  const events = await shop.events();
+  t.same(types(events), Array(1_200).fill('commission.updated'));
+  const told = events.map(({ data }) => data.commission_id);
+  t.equal(new Set(told).size, 1_200, 'each once');
+  const [oldest] = await rail.query(
+    sql`select id from program.commission where program_id = ${shop.program_id} order by mature_at limit 1`,
+  );
+  t.same([told[0], told.at(-1)], [oldest?.id, held?.id], 'from the oldest on');
 });
 
 t.test('maturing commissions are those that may be paid, unless a status is asked for', async (t) => {

@@ -71,7 +71,7 @@ export async function generateStep(
 ): Promise<number> {
   const range = await lockRange(tx, key);
   if (!range) return 0;
-  if ((await mature(tx, range)) > 0) return most;
+  if ((await mature(tx, range)).length > 0) return most;
   const program = await programs.get(tx, range.program_id);
   const next = { after: range.last_partner_id, up_to: range.up_to_partner_id, most };
   const partner_ids = await nextPartners(tx, range, next);
@@ -87,8 +87,10 @@ export async function generateStep(
 }
 
 /** The schedule matures commissions at the same time, such as at the turn of a month: what it holds is waited for, once there is nothing else. */
-const mature = async (tx: Tx, { cutoff }: Range): Promise<number> =>
-  (await matureCommissions(tx, cutoff, most_matured)) || matureCommissions(tx, cutoff, most_matured, { waits: true });
+async function mature(tx: Tx, { cutoff }: Range): Promise<object[]> {
+  const matured = await matureCommissions(tx, cutoff, most_matured);
+  return matured.length > 0 ? matured : matureCommissions(tx, cutoff, most_matured, { waits: true });
+}
 
 type Payable = Judged & { id: string };
 
