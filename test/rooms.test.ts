@@ -93,7 +93,6 @@ const small_files = [
   'recruitment/change_plan.ts',
   'recruitment/events/chat_text.ts',
   'recruitment/imports/whole_number.ts',
-  'recruitment/reading/named_ids.ts',
   'recruitment/replies/wish.ts',
   'recruitment/slots.ts',
   'worker.ts',

@@ -1,7 +1,7 @@
 import type { WorkerExtension } from '../core/jobs/extension.ts';
 import type { WorkerContext } from '../core/jobs/worker_context.ts';
 import { extendWorker as extendWithScans } from './discovery/worker_extension.ts';
-import { extendWorker as extendWithReading } from './reading/worker_extension.ts';
+import { extendWorker as extendWithReading } from './reading/watches.ts';
 import { extendWorker as extendWithSending } from './sending/queues.ts';
 
 /** What the rooms of recruitment add to a worker, joined. */

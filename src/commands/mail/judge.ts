@@ -1,8 +1,8 @@
 import { jsonText } from '../../core/formats/json_text.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
 import type { Judgement } from '../../mail/incoming/judge.ts';
-import { openJudges } from '../../recruitment/reading/classifier.ts';
-import type { Unjudged } from '../../recruitment/reading/classify.ts';
+import { openClassifier } from '../../recruitment/reading/classifier.ts';
+import type { Unclassified } from '../../recruitment/reading/classify.ts';
 import { UsageError } from '../command.ts';
 import { print, readLines, readMail, textIn } from './input.ts';
 import { heading, row } from './picture.ts';
@@ -20,9 +20,9 @@ interface Options {
 /** Prints a line for each mail or text, as soon as it is judged. */
 export async function judge(files: string[], { json, jsonl, own = [] }: Options): Promise<void> {
   if (jsonl && files.length > 0) throw new UsageError('Give either files or --jsonl: --jsonl reads standard input.');
-  const judges = openJudges();
-  const judgeOne = async (mail: Unjudged['mail']): Promise<Judgement> =>
-    (await judges.ask({ mail, arrived_at: new Date(), own_addresses: own, own_server })).judgement;
+  const classifier = openClassifier();
+  const judgeOne = async (mail: Unclassified['mail']): Promise<Judgement> =>
+    (await classifier.ask({ mail, arrived_at: new Date(), own_addresses: own, own_server })).judgement;
   const judged = jsonl ? judgeLines(judgeOne) : judgeFiles(files.length > 0 ? files : ['-'], judgeOne);
   if (!json) await print(heading(jsonl ? 'ID' : 'FILE'));
   for await (const { name, ...judgement } of judged) {
@@ -33,7 +33,7 @@ export async function judge(files: string[], { json, jsonl, own = [] }: Options)
 
 type Named = Judgement & { name: { key: 'file' | 'id'; value: string | number } };
 
-type JudgeOne = (mail: Unjudged['mail']) => Promise<Judgement>;
+type JudgeOne = (mail: Unclassified['mail']) => Promise<Judgement>;
 
 async function* judgeFiles(files: string[], judgeOne: JudgeOne): AsyncGenerator<Named> {
   for (const file of files) {
@@ -53,7 +53,7 @@ async function* judgeLines(judgeOne: JudgeOne): AsyncGenerator<Named> {
   }
 }
 
-/** What cannot be read is told, and the rest is judged all the same. */
+/** Reports what cannot be read, and judges the rest all the same. */
 async function attempt<Result>(work: () => Result | Promise<Result>, name: string): Promise<Result | undefined> {
   try {
     return await work();

@@ -1,21 +1,23 @@
-/** What an automatic reply changes: follow-ups wait until the prospect is back, or somebody has looked. No event. */
+/**
+ * Applies an automatic reply of any kind: follow-ups wait until the prospect is back, or somebody has looked. A return date that is over, or more than a year away,
+ * counts as none.
+ */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { nobody } from '../brands/acting.ts';
 import { recordActivity } from '../prospects/activity.ts';
-import type { Answer } from './answer.ts';
-import { isKnown, keepInbound } from './inbound.ts';
-import { proveSent } from './proof.ts';
-import { lockedProspect } from './prospect.ts';
+import type { Answer } from './inbound.ts';
+import { isKnown, keepInbound, lockedProspect, proveSent } from './inbound.ts';
 
 const day_ms = 86_400_000;
 const usual_days = 5;
 /** A date further away is a mistake of somebody. */
 const most_days = 366;
 
-export async function takeAutoReply(
+/** Applies an automatic reply: no event. */
+export async function applyAutoReply(
   tx: Tx,
   vault: Vault,
   answer: Answer,

@@ -1,4 +1,8 @@
-/** What a report of a server changes: an email that it returns for good has bounced. Whatever else it says is kept. */
+/**
+ * Applies the report of a server. Each one that an email is returned for good (`failed`) is a bounce. `bounce_reason` is `dead` where the address is dead, which
+ * alone is barred; `blocked` for what is refused for its content, its signature or its sender (also any 5.7.x), which counts for `bounce_rate`; else `undelivered`.
+ * Delays and deliveries prove that an email was sent, and change nothing else.
+ */
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Bounced } from '../../mail/incoming/bounces/bounce.ts';
@@ -8,13 +12,12 @@ import { lockSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { markBounced, markReported } from '../sending/record_bounce.ts';
 import type { BounceReason } from '../sequences/message.ts';
-import type { Answer } from './answer.ts';
-import { isKnown, keepInbound } from './inbound.ts';
-import { lockedProspect } from './prospect.ts';
+import type { Answer } from './inbound.ts';
+import { isKnown, keepInbound, lockedProspect } from './inbound.ts';
 import { isPlausible, keepUnproven } from './unproven.ts';
 
-/** Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
-export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {
+/** Applies a report. Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
+export async function applyBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
   const about = await recipientOf(tx, vault, answer);
   if (!answer.is_proven && !isPlausible(answer, about, tx.now)) return keepUnproven(tx, vault, answer, 'bounce');
@@ -34,7 +37,7 @@ export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<
 
 const reasonOf = (about: Bounced): BounceReason => (about.hard ? 'dead' : isBlock(about) ? 'blocked' : 'undelivered');
 
-/** Whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
+/** The one whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
 async function recipientOf(tx: Tx, vault: Vault, { answered, judgement }: Answer): Promise<Bounced | undefined> {
   const { recipients } = judgement;
   const hash = await keyedHash(tx, vault);

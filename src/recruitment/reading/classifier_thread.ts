@@ -1,5 +1,5 @@
-/** What the thread runs that judges mails. */
+/** The entry of the thread that classifies mails. */
 import { answerTasks } from '../../core/threads/answer_tasks.ts';
-import { judge } from './classify.ts';
+import { classify } from './classify.ts';
 
-answerTasks(judge);
+answerTasks(classify);

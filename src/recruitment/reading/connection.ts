@@ -1,14 +1,19 @@
-/** The IMAP connection of one inbox: reads what is new, and waits for more. */
+/**
+ * The IMAP connection of one inbox: reads what is new, and waits for more. INBOX is watched by IDLE, or asked every 15 seconds where the server has none, or ends it
+ * at once again and again; the junk folder is looked into every minute. A server may take 90 seconds for an answer, and meanwhile holds nobody else.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
-import type { Judges } from './classifier.ts';
+import { domainOf } from '../../core/values/fields.ts';
+import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
+import { openStoredImap } from '../inboxes/try_stored.ts';
+import type { Classifier } from './classifier.ts';
 import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
 import { readSetAside, setAside } from './failed_mail.ts';
 import { failureOf, giveBack } from './failure.ts';
 import { type FolderReading, readFolder, unlessLost } from './folder.ts';
-import { type LoggedIn, logIn } from './log_in.ts';
 import { type Reader, readMail } from './read_mail.ts';
 
 export interface Sharing {
@@ -16,13 +21,13 @@ export interface Sharing {
   inTurnToConnect<T>(work: () => Promise<T>): Promise<T>;
   /** Bounds how many mails are in memory. */
   inTurnToRead: FolderReading['inTurn'];
-  judges: Judges;
+  classifier: Classifier;
   opened(): void;
   /** The inbox was read up to now. */
   seen(inbox: ReadInbox): void;
 }
 
-export interface Pace {
+interface Pace {
   /** How often the other folders are looked into, and what was set aside. */
   other_folders_ms: number;
   /** How often a server without IDLE is asked. */
@@ -82,10 +87,10 @@ async function session(
     sharing.opened();
     const opening = { organization_id: inbox.organization_id, request_id: null };
     const cursors = await transaction(store, opening, (tx) => beginReading(tx, inbox));
-    const reader: Reader = { inbox, own_addresses, own_server, judges: sharing.judges, context };
+    const reader: Reader = { inbox, own_addresses, own_server, classifier: sharing.classifier, context };
     const reading: FolderReading = {
       ...{ store, worker_id, cursors, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
-      take: (mail, moves) => readMail(mail, moves, reader),
+      apply: (mail, moves) => readMail(mail, moves, reader),
       setAside: (place, mail, error, advance) => setAside(place, mail, error, advance, reader),
     };
     await readOnAndOn(client, reading, reader, () => sharing.seen(inbox), stopped, pace);
@@ -168,18 +173,18 @@ interface News {
   closing(ms: number): Promise<void>;
 }
 
-/** What the server says of the selected folder, from now on. */
+/** Watches what the server says of the selected folder, from now on. */
 function watchNews(client: ImapFlow): News {
   let arrived = false;
-  let tell = () => {};
+  let notify = () => {};
   const end = new AbortController();
   client.on('exists', () => {
     arrived = true;
-    tell();
+    notify();
   });
   client.on('close', () => {
     end.abort();
-    tell();
+    notify();
   });
   return {
     forget() {
@@ -188,7 +193,7 @@ function watchNews(client: ImapFlow): News {
     closed: () => end.signal.aborted,
     arrival: () =>
       new Promise((resolve) => {
-        tell = resolve;
+        notify = resolve;
         if (arrived || end.signal.aborted) resolve();
       }),
     closing: (ms) => sleep(Math.max(0, ms), undefined, { signal: end.signal }).catch(() => {}),
@@ -206,4 +211,31 @@ async function untilNews(client: ImapFlow, news: News, ms: number, poll_ms: numb
   } finally {
     timer.abort();
   }
+}
+
+interface LoggedIn {
+  client: ImapFlow;
+  /** The addresses whose mail is a copy of what was sent. */
+  own_addresses: string[];
+  /** The servers that may report on what was sent, and say what they found out about a mail that came in. */
+  own_server: OwnServer;
+  created_at: string;
+}
+
+/** Opens the IMAP connection of an inbox as it is stored. @throws LoginRefused, Problem, or whatever says why the server cannot be used */
+async function logIn(
+  read: ReadInbox,
+  context: Pick<WorkerContext, 'store' | 'services'>,
+  silence_ms: number,
+): Promise<LoggedIn> {
+  const { client, inbox, login } = await openStoredImap(read, context, silence_ms);
+  const { authserv_id } = inbox;
+  const imap_host = login.imap.host.toLowerCase();
+  const hosts = [domainOf(inbox.email), login.smtp.host, imap_host].map((host) => host.toLowerCase());
+  return {
+    client,
+    own_addresses: [inbox.email],
+    own_server: { imap_host, hosts, authserv_id },
+    created_at: inbox.created_at,
+  };
 }

@@ -1,4 +1,10 @@
-/** Up to where a folder was read: UIDVALIDITY and UID. It moves in the transaction of each mail. */
+/**
+ * The place up to which a folder was read: UIDVALIDITY and UID. It moves in the transaction of each mail, and only by the worker that holds the inbox.
+ *
+ * - A folder that is new, or whose UIDVALIDITY changed, is read from two days before on: what is kept already is known by its Message-ID.
+ * - Without UIDNEXT it begins after the last UID that a search gives; without UIDVALIDITY, whose UIDs hold for a session alone, each connection begins it anew,
+ *   at the mail that the last one was lost at if it was lost at one.
+ */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 

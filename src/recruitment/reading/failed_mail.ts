@@ -1,14 +1,26 @@
-/** What becomes of an email that reading failed at: it is set aside at once, and read again later. */
+/**
+ * An email that fails, or takes longer than 2 s, is set aside at once, logged by UID and Message-ID, and counted; the rest is read on. So is one at which a
+ * connection or a worker was lost three times: a mail counts as tried before anything of it is looked at.
+ *
+ * Where it answers one of ours it is kept as a question of confidence 0 that needs review, follow-ups wait as after an automatic reply, and nothing is emitted. It
+ * is read again after a minute, then ever later, over some five days; what was kept is then replaced, unless a person has corrected it. After ten tries it
+ * is left out: logged, counted (`rail_mails_read_total{verdict="skipped"}`), and what was kept stays.
+ */
+
 import type { ImapFlow } from 'imapflow';
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
+import { pausedUntil, pauseFollowUps } from './auto_reply.ts';
 import { NotTheReader, no_validity, type Place } from './cursor.ts';
 import { type FolderReading, isLost, type Moves, readUid, type StoredMail, unlessLost, validityOf } from './folder.ts';
+import { type Answer, isKnown, keepInbound, lockedProspect } from './inbound.ts';
 import { findAnswered } from './match.ts';
 import { mailRead } from './metrics.ts';
-import { type Answering, judge, type Reader } from './read_mail.ts';
-import { claimSetAside, forget, keepSetAside, type SetAside, takeDue } from './set_aside.ts';
-import { keepUnread, takeBackUnread } from './unread.ts';
+import { type Answering, classify, type Reader } from './read_mail.ts';
+import { claimDue, claimSetAside, forget, keepSetAside, type SetAside } from './set_aside.ts';
 
 /**
  * Sets an email aside. Where it answers one of ours it is kept, for a person to look at.
@@ -23,10 +35,10 @@ export async function setAside(
   advance: (tx: Tx) => Promise<void>,
   reader: Reader,
 ): Promise<void> {
-  const judged = mail && (await judgeAtLeast(mail, error, reader));
+  const classified = mail && (await classifyAtLeast(mail, error, reader));
   const write = (keep: boolean) =>
     transaction(reader.context.store, { ...reader.inbox, request_id: null }, async (tx) => {
-      const message_id = keep && judged ? await keepAnswer(tx, judged, reader) : undefined;
+      const message_id = keep && classified ? await keepAnswer(tx, classified, reader) : undefined;
       await keepSetAside(tx, place, message_id);
       await advance(tx);
     });
@@ -36,27 +48,31 @@ export async function setAside(
   });
   mailRead('set_aside');
   const { inbox_id, folder, uid_validity, uid } = place;
-  const named = { inbox_id, folder, uid_validity, uid, message_id: judged?.message.message_id ?? null };
+  const named = { inbox_id, folder, uid_validity, uid, message_id: classified?.message.message_id ?? null };
   reader.context.log.error(
     { ...named, ...faultOf(error) },
     'an email could not be read; it is set aside and read again later',
   );
 }
 
-async function keepAnswer(tx: Tx, judged: Answering, { context: { services } }: Reader): Promise<string | undefined> {
-  if (judged.judgement.kind === 'own') return undefined;
-  const match = await findAnswered(tx, services.vault, judged);
-  return match && keepUnread(tx, services.vault, { ...judged, ...match });
+async function keepAnswer(
+  tx: Tx,
+  classified: Answering,
+  { context: { services } }: Reader,
+): Promise<string | undefined> {
+  if (classified.judgement.kind === 'own') return undefined;
+  const match = await findAnswered(tx, services.vault, classified);
+  return match && keepUnread(tx, services.vault, { ...classified, ...match });
 }
 
-/** Its judgement; what it says, where judging is what failed; undefined where it cannot be read either. */
-async function judgeAtLeast(mail: StoredMail, error: unknown, reader: Reader): Promise<Answering | undefined> {
+/** Classifies it; reads it alone, where classifying is what failed; undefined where it cannot be read either. */
+async function classifyAtLeast(mail: StoredMail, error: unknown, reader: Reader): Promise<Answering | undefined> {
   if (!(error instanceof TookTooLong)) {
-    const judged = await judge(mail, reader).catch(() => undefined);
-    const text = judged && (judged.judgement.text || judged.message.text);
-    if (judged) return { ...judged, judgement: { ...judged.judgement, text: text as string } };
+    const classified = await classify(mail, reader).catch(() => undefined);
+    const text = classified && (classified.judgement.text || classified.message.text);
+    if (classified) return { ...classified, judgement: { ...classified.judgement, text: text as string } };
   }
-  return judge(mail, reader, false).catch(() => undefined);
+  return classify(mail, reader, false).catch(() => undefined);
 }
 
 /** An error's text may hold a part of the email, which is not logged: what is logged is where it was thrown. */
@@ -69,7 +85,7 @@ function faultOf(error: unknown): object {
 /** Reads again what was set aside and is due. @throws whatever ends the connection; NotTheReader */
 export async function readSetAside(client: ImapFlow, reading: FolderReading, reader: Reader): Promise<void> {
   const { inbox, context } = reader;
-  const { due, last } = await takeDue(context.store, inbox);
+  const { due, last } = await claimDue(context.store, inbox);
   for (const { message_id: _, ...place } of last) {
     mailRead('skipped');
     context.log.error({ inbox_id: inbox.inbox_id, ...place }, 'an email could not be read and is left out');
@@ -100,7 +116,7 @@ async function readAgain(
   const moves: Moves = {
     async begin(tx) {
       await claimSetAside(tx, place);
-      return message_id === null || takeBackUnread(tx, message_id);
+      return message_id === null || removeUnread(tx, message_id);
     },
     advance: async () => {},
   };
@@ -114,4 +130,49 @@ async function readAgain(
     if (error instanceof NotTheReader || isLost(client)) throw error;
     context.log.warn({ inbox_id: inbox.inbox_id, ...at, ...faultOf(error) }, 'an email could not be read again');
   }
+}
+
+/**
+ * Keeps an email as a question of confidence 0 that needs review. Follow-ups wait as after an automatic reply: it may refuse them. No event.
+ * @returns its id; undefined where it is known, or the prospect was erased
+ */
+async function keepUnread(tx: Tx, vault: Vault, answer: Answer): Promise<string | undefined> {
+  const prospect = await lockedProspect(tx, answer.answered);
+  if (!prospect || (await isKnown(tx, vault, answer))) return undefined;
+  await pauseFollowUps(tx, prospect.id, pausedUntil(null, tx.now));
+  const unsure = { reply_kind: 'question', confidence: 0, needs_review: true } as const;
+  return keepInbound(tx, vault, answer, { purpose: 'reply', ...unsure, has_text: true });
+}
+
+/**
+ * Removes what was kept of an email, which is read again now.
+ * @returns false: a person has looked at it meanwhile, and it stays as it is
+ */
+async function removeUnread(tx: Tx, message_id: string): Promise<boolean> {
+  const kept = await tx.maybe<{ thread_id: string; needs_review: boolean }>(sql`
+    select t.thread_id, t.needs_review from recruitment.message t
+    where ${tenant(tx)} and t.id = ${message_id}
+    for update`);
+  if (!kept) return true;
+  if (!kept.needs_review) return false;
+  await tx.all(sql`delete from recruitment.message t where ${tenant(tx)} and t.id = ${message_id}`);
+  await tx.all(sql`
+    update recruitment.thread t set
+      messages = t.messages - 1,
+      needs_review = exists (
+        select from recruitment.message m
+        where m.organization_id = t.organization_id and m.thread_id = t.id and m.needs_review
+      ),
+      (reply_kind, last_reply_at) = (
+        select last.reply_kind, last.received_at
+        from (values (1)) as one (row)
+        left join lateral (
+          select m.reply_kind, m.received_at from recruitment.message m
+          where m.organization_id = t.organization_id and m.thread_id = t.id and m.purpose = 'reply'
+          order by m.received_at desc, m.id desc
+          limit 1
+        ) as last on true
+      )
+    where ${tenant(tx)} and t.id = ${kept.thread_id}`);
+  return true;
 }

@@ -1,4 +1,10 @@
-/** What a connection that failed means: a wait that grows, and after a while the end of the inbox. */
+/**
+ * Decides what follows from a connection that failed: a wait that grows, and after a while the end of the inbox.
+ *
+ * - A connection waits 1 s, doubled up to a minute; a refused login one minute, doubled up to four. The third refusal whose code says that the login is wrong
+ *   disconnects the inbox, and so do 15 minutes without a login. What the server said to it is logged, and shown by `health`.
+ * - A server that accepts logins and drops connections is tried for as long as it takes.
+ */
 import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
@@ -15,10 +21,10 @@ const most_unreachable = '15 minutes';
 /** A connection that lasted was good: the next one does not wait longer than the first. */
 const lasting_ms = 60_000;
 
-/** What the failure is where a login was refused without a code that says that it is wrong: it worked before, and may again. */
+/** The kind of a failure. In doubt: a login was refused without a code that says that it is wrong; it worked before, and may again. */
 type Kind = Failure | 'in_doubt';
 
-/** Which failure an error is that came before or after a login succeeded. */
+/** Classifies an error that came before or after a login succeeded. */
 export function failureOf(error: unknown, logged_in: boolean): Kind {
   if (logged_in) return 'lost';
   if (error instanceof LoginRefused) return error.is_certain ? 'refused' : 'in_doubt';

@@ -32,14 +32,14 @@ export interface Moves {
 }
 
 /** What a mail is read by. `incomplete`: more of it must be fetched first. */
-export type TakeMail = (mail: StoredMail, moves: Moves) => Promise<'taken' | 'incomplete'>;
+type ApplyMail = (mail: StoredMail, moves: Moves) => Promise<'applied' | 'incomplete'>;
 
 export interface FolderReading {
   cursors: Map<string, Cursor>;
   store: Store;
   inbox: ReadInbox & { created_at: string };
   worker_id: string;
-  take: TakeMail;
+  apply: ApplyMail;
   /** Sets a mail aside that failed, and moves the cursor past it. Undefined: it could not even be fetched. */
   setAside(place: Place, mail: StoredMail | undefined, error: unknown, advance: Moves['advance']): Promise<void>;
   /** Bounds how many folders of this worker hold mails in memory at a time. */
@@ -185,7 +185,7 @@ async function readOne(
   }
   const mail = storedMail(found);
   try {
-    await takeMail(client, reading, { uid: place.uid, size: found.size }, mail, { advance });
+    await applyMail(client, reading, { uid: place.uid, size: found.size }, mail, { advance });
   } catch (error) {
     if (error instanceof NotTheReader || isLost(client)) throw error;
     await reading.setAside(place, mail, error, advance);
@@ -201,25 +201,25 @@ export const unlessLost = <T>(client: ImapFlow, answer: Promise<T>): Promise<T |
     return undefined;
   });
 
-async function takeMail(
+async function applyMail(
   client: ImapFlow,
-  { take }: FolderReading,
+  { apply }: FolderReading,
   { uid, size = 0 }: { uid: number; size: number | undefined },
   mail: StoredMail,
   moves: Moves,
 ): Promise<void> {
   if (mail.source.length === 0 && size > 0)
     throw Object.assign(new Error('The server gave an empty mail.'), { code: 'empty_mail' });
-  if ((await take(mail, moves)) === 'taken') return;
+  if ((await apply(mail, moves)) === 'applied') return;
   const more = await client.fetchOne(String(uid), { source: { maxLength: most_bytes } }, { uid: true });
   const source = (more || mail).source ?? mail.source;
-  await take({ ...mail, source: source.subarray(0, most_bytes), whole: true }, moves);
+  await apply({ ...mail, source: source.subarray(0, most_bytes), whole: true }, moves);
 }
 
 /** Reads one mail of the selected folder. @returns whether it is there */
 export async function readUid(client: ImapFlow, reading: FolderReading, uid: number, moves: Moves): Promise<boolean> {
   const found = (await fetchMails(client, [uid], most_bytes)).get(uid);
-  if (found) await takeMail(client, reading, { uid, size: found.size }, { ...storedMail(found), whole: true }, moves);
+  if (found) await applyMail(client, reading, { uid, size: found.size }, { ...storedMail(found), whole: true }, moves);
   return found !== undefined;
 }
 

@@ -1,4 +1,8 @@
-/** Which mail of ours a mail answers. Whatever answers none is private. */
+/**
+ * Finds the mail of ours that a mail answers: by the id in a mail to List-Unsubscribe, the id that a bounce returns, In-Reply-To and References; else by its sender
+ * (of a report: whom it is about), where a sequence of the inbox wrote to them before it came. Tests of campaigns are answered by nobody. What answers none is
+ * private: it is never stored and never logged.
+ */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -6,7 +10,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { namesOf } from '../composing/message_ids.ts';
 import { hashesOf } from '../contact/address.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { type Answer, type Answered, answered_columns } from './answer.ts';
+import { type Answer, type Answered, answered_columns } from './inbound.ts';
 
 /** "Else From with a sequence of this inbox open or at most 180 days old." */
 const most_age = '180 days';
@@ -15,10 +19,10 @@ const clock_slack_ms = 600_000;
 const most_ids = 50;
 
 type Unmatched = Omit<Answer, 'answered' | 'is_proven'>;
-export type Match = Pick<Answer, 'answered' | 'is_proven'>;
+type Match = Pick<Answer, 'answered' | 'is_proven'>;
 
 /**
- * By In-Reply-To, References, a bounce's original id or the id in the subject of a mail to List-Unsubscribe; else by the address that it is from,
+ * Finds it by In-Reply-To, References, a bounce's original id or the id in the subject of a mail to List-Unsubscribe; else by the address that it is from,
  * or that a bounce or a complaint is about.
  */
 export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Match | undefined> {

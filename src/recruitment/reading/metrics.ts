@@ -1,4 +1,4 @@
-/** What a worker counts of the mail that it reads. */
+/** The metrics of the mail that a worker reads. */
 import { counter, gauge, histogram } from '../../core/metrics/registry.ts';
 import type { ReplyKind } from '../sequences/message.ts';
 
@@ -53,7 +53,7 @@ export type Verdict =
   | 'set_aside'
   | 'skipped';
 
-/** @param lag_ms of an answer; undefined where nothing of it is told, or it was read again */
+/** @param lag_ms of an answer; undefined where it has no event, or it was read again */
 export function mailRead(verdict: Verdict, lag_ms?: number): void {
   mails.inc({ verdict });
   if (lag_ms !== undefined) lag.observe(Math.max(0, lag_ms) / 1_000);

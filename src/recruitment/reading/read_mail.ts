@@ -1,23 +1,27 @@
-/** One mail: what it is, which of ours it answers, and what that changes, in one transaction with the cursor. */
+/** Reads one mail: classifies it, finds the one of ours that it answers, and applies what it changes, in one transaction with the cursor. */
+
+import type { Vault } from '../../core/encryption/vault.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
 import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
-import type { Answer } from './answer.ts';
-import type { Judges } from './classifier.ts';
+import { applyAutoReply } from './auto_reply.ts';
+import { applyBounce } from './bounce.ts';
+import type { Classifier } from './classifier.ts';
 import type { ReadInbox } from './cursor.ts';
-import { takeAnswer } from './effects.ts';
 import type { Moves, StoredMail } from './folder.ts';
+import { type Answer, applyOwnCopy } from './inbound.ts';
 import { findAnswered } from './match.ts';
 import { mailRead, replyRead, type Verdict } from './metrics.ts';
-import { takeOwnCopy } from './proof.ts';
-import { meaningOf } from './reply.ts';
+import { applyComplaint, applyUnsubscribe } from './opt_outs.ts';
+import { applyReply, isUncertainWish, meaningOf } from './reply.ts';
+import { isSetAside, keepForged } from './unproven.ts';
 
 export interface Reader {
   inbox: ReadInbox;
   own_addresses: string[];
   own_server: OwnServer;
-  judges: Judges;
+  classifier: Classifier;
   context: Pick<WorkerContext, 'store' | 'services' | 'log'>;
 }
 
@@ -26,35 +30,39 @@ export async function readMail(
   mail: StoredMail,
   { begin, advance }: Moves,
   reader: Reader,
-): Promise<'taken' | 'incomplete'> {
+): Promise<'applied' | 'incomplete'> {
   const { inbox, context } = reader;
-  const answer = await judge(mail, reader);
+  const answer = await classify(mail, reader);
   const opening = { organization_id: inbox.organization_id, request_id: null };
   const verdict = await transaction(context.store, opening, async (tx) => {
     const is_over = begin && !(await begin(tx));
-    const made = is_over ? 'known' : await takeMail(tx, answer, mail, reader);
+    const made = is_over ? 'known' : await applyMail(tx, answer, mail, reader);
     if (made !== 'incomplete') await advance(tx);
     return made;
   });
   if (verdict === 'incomplete') return verdict;
-  const is_told = !['own', 'unrelated', 'known', 'forged'].includes(verdict);
-  mailRead(verdict, is_told ? databaseTime() - mail.arrived_at.getTime() : undefined);
+  const is_new_answer = !['own', 'unrelated', 'known', 'forged'].includes(verdict);
+  mailRead(verdict, is_new_answer ? databaseTime() - mail.arrived_at.getTime() : undefined);
   if (verdict === 'reply') replyRead(meaningOf(answer).kind);
-  return 'taken';
+  return 'applied';
 }
 
 export type Answering = Omit<Answer, 'answered' | 'is_proven'>;
 
-/** What a mail is. @param is_judged false: it is read alone @throws TookTooLong, or whatever it could not be judged for */
-export async function judge({ source, arrived_at }: StoredMail, reader: Reader, is_judged = true): Promise<Answering> {
-  const { inbox, own_addresses, own_server, judges } = reader;
-  const judged = await judges.ask({ mail: source, arrived_at, own_addresses, own_server, is_judged });
+/** Classifies a mail. @param is_classified false: it is read alone @throws TookTooLong, or whatever it could not be classified for */
+export async function classify(
+  { source, arrived_at }: StoredMail,
+  reader: Reader,
+  is_classified = true,
+): Promise<Answering> {
+  const { inbox, own_addresses, own_server, classifier } = reader;
+  const classified = await classifier.ask({ mail: source, arrived_at, own_addresses, own_server, is_classified });
   // Of a mail without a Message-ID, or with one that another has.
-  const spare_message_id = `${judged.content_hash}@message-id.invalid`;
-  const rfc_message_id = judged.message.message_id ?? spare_message_id;
-  const content_hash = Buffer.from(judged.content_hash, 'hex');
+  const spare_message_id = `${classified.content_hash}@message-id.invalid`;
+  const rfc_message_id = classified.message.message_id ?? spare_message_id;
+  const content_hash = Buffer.from(classified.content_hash, 'hex');
   return {
-    ...judged,
+    ...classified,
     rfc_message_id,
     spare_message_id,
     content_hash,
@@ -64,17 +72,34 @@ export async function judge({ source, arrived_at }: StoredMail, reader: Reader, 
   };
 }
 
-async function takeMail(
+async function applyMail(
   tx: Tx,
-  judged: Answering,
+  classified: Answering,
   { whole }: StoredMail,
   { context: { services } }: Reader,
 ): Promise<Verdict | 'incomplete'> {
-  if (judged.judgement.kind === 'own') {
-    await takeOwnCopy(tx, judged.message.message_id);
+  if (classified.judgement.kind === 'own') {
+    await applyOwnCopy(tx, classified.message.message_id);
     return 'own';
   }
-  const match = await findAnswered(tx, services.vault, judged);
+  const match = await findAnswered(tx, services.vault, classified);
   if (!match) return 'unrelated';
-  return whole ? takeAnswer(tx, services.vault, { ...judged, ...match }) : 'incomplete';
+  return whole ? applyAnswer(tx, services.vault, { ...classified, ...match }) : 'incomplete';
+}
+
+type Effect = 'reply' | 'auto_reply' | 'unsubscribe' | 'bounce' | 'complaint' | 'forged' | 'known' | 'unrelated';
+
+const effects: Record<string, (tx: Tx, vault: Vault, answer: Answer) => Promise<Effect>> = {
+  reply: applyReply,
+  auto_reply: applyAutoReply,
+  unsubscribe: applyUnsubscribe,
+  bounce: applyBounce,
+  complaint: applyComplaint,
+};
+
+/** Applies what a mail changes that answers one of ours. Once: a mail that was read before changes nothing. */
+async function applyAnswer(tx: Tx, vault: Vault, answer: Answer): Promise<Effect> {
+  if (isSetAside(answer)) return keepForged(tx, vault, answer);
+  const apply = isUncertainWish(answer) ? applyReply : effects[answer.judgement.kind];
+  return apply ? apply(tx, vault, answer) : 'unrelated';
 }

@@ -1,4 +1,12 @@
-/** What a person's reply changes. */
+/**
+ * Applies the reply of a person.
+ *
+ * - What is classified with a confidence under 0.55 (0 where no word can be read) is kept and emitted as a `question` with `needs_review`, and moves the
+ *   prospect to `replied` at most. A text that may ask to be taken off, under that confidence or with a failed authentication, is such a reply too, and leaves
+ *   the stage: the sequence ends, nobody is barred.
+ * - Certain anger of 0.8 or more, or with a wish to be taken off, bars as an unsubscribe does, where the sender is proven: by a Message-ID of ours, or an
+ *   aligned pass that the inbox's own server found.
+ */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -8,6 +16,7 @@ import { type Actor, nobody } from '../brands/acting.ts';
 import { finishCampaigns } from '../campaigns/finish.ts';
 import { suppress } from '../contact/mark.ts';
 import { event } from '../events/event.ts';
+import type { Stage } from '../events/fields.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import type { Prospect } from '../prospects/prospect.ts';
@@ -15,20 +24,16 @@ import { moveStage } from '../prospects/stage.ts';
 import type { Judgement as Meaning } from '../replies/judge.ts';
 import type { Message, ReplyKind } from '../sequences/message.ts';
 import { endSequences } from '../sequences/stop.ts';
-import type { Answer, Answered } from './answer.ts';
-import { isKnown, keepInbound } from './inbound.ts';
-import { proveSent } from './proof.ts';
-import { lockedProspect, targetsOf } from './prospect.ts';
-import { stageAfterReply } from './stage_after_reply.ts';
+import { type Answer, type Answered, isKnown, keepInbound, lockedProspect, proveSent, targetsOf } from './inbound.ts';
 
 /** "Angry replies mark do not contact (by_user_id null) at 0.8 or more." */
 const least_for_mark = 0.8;
 
 /**
- * Tells reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end as replied, and those of the
+ * Emits reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end as replied, and those of the
  * same company in the campaign are stopped. Nothing of a prospect who was erased is kept.
  */
-export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
+export async function applyReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
   const { kind, confidence, named } = meaningOf(answer);
   const bars = barsOf(answer);
@@ -46,7 +51,7 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   });
   await countReply(tx, prospect.id);
   const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
-  tellReply(tx, { id: message_id, brand_id, campaign_id, sequence_id, inbox_id }, prospect.id, kind, nobody);
+  emitReply(tx, { id: message_id, brand_id, campaign_id, sequence_id, inbox_id }, prospect.id, kind, nobody);
   const to = is_unsure ? prospect.stage : stageAfterReply(prospect.stage, effectOf(kind, confidence));
   await moveStage(tx, prospect, { to, reason: 'reply_received', by: nobody });
   for (const reason of bars) await barAngry(tx, vault, answered, prospect, reason, message_id);
@@ -54,10 +59,10 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   return 'reply';
 }
 
-type Judged = Pick<Answer, 'judgement' | 'meaning'>;
+type Classified = Pick<Answer, 'judgement' | 'meaning'>;
 
-/** What is not understood with certainty is a question: neither anger nor a refusal is guessed. */
-export function meaningOf({ judgement, meaning }: Judged): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
+/** The meaning of a reply. One that is not understood with certainty is a question: neither anger nor a refusal is guessed. */
+export function meaningOf({ judgement, meaning }: Classified): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
   const is_guess = judgement.kind !== 'reply' || judgement.reply_kind === null;
   const confidence = is_guess ? 0 : (meaning?.confidence ?? 0);
   if (!meaning || confidence < least_confidence) return { kind: 'question', confidence, named: null };
@@ -68,12 +73,12 @@ export function meaningOf({ judgement, meaning }: Judged): Pick<Meaning, 'kind' 
 export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind =>
   confidence !== null && confidence < least_confidence ? 'not_now' : kind;
 
-/** It asks to be taken off, and not surely: a text of which the judge is unsure, or a mail whose sender is not proven. Somebody should look at it. */
+/** Tells whether it asks to be taken off, but not surely: a text that was classified without certainty, or a mail whose sender is not proven. Somebody should look at it. */
 export const isUncertainWish = (answer: Answer): boolean =>
   answer.judgement.kind === 'unsubscribe' &&
   (!isFromThem(answer) || (answer.judgement.confidence !== null && isDoubted(answer)));
 
-/** By a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
+/** Tells whether the sender is proven: by a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
 const isFromThem = ({ is_proven, authentication }: Answer): boolean => is_proven || isAuthentic(authentication);
 
 const isDoubted = ({ judgement, authentication }: Answer): boolean =>
@@ -87,7 +92,7 @@ function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
   return confidence >= least_for_mark ? ['angry_reply'] : [];
 }
 
-/** Those of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
+/** The sequences of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
 async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered, prospect: Prospect): Promise<Sql> {
   const own = sql`t.prospect_id = ${prospect.id}`;
   const company = await tx.maybe<{ company_hmac: Buffer }>(sql`
@@ -104,16 +109,16 @@ export const countReply = (tx: Tx, prospect_id: string): Promise<object[]> =>
     update recruitment.prospect t set replies = t.replies + 1
     where t.organization_id = ${tx.organization_id} and t.id = ${prospect_id}`);
 
-type Told = Pick<Message, 'id' | 'brand_id' | 'campaign_id' | 'sequence_id' | 'inbox_id'>;
+type Emitted = Pick<Message, 'id' | 'brand_id' | 'campaign_id' | 'sequence_id' | 'inbox_id'>;
 
-export function tellReply(tx: Tx, message: Told, prospect_id: string, reply_kind: ReplyKind, by: Actor): void {
+export function emitReply(tx: Tx, message: Emitted, prospect_id: string, reply_kind: ReplyKind, by: Actor): void {
   const { id: message_id, brand_id, campaign_id, sequence_id, inbox_id } = message;
   const data = { brand_id, prospect_id, campaign_id, sequence_id, inbox_id, message_id, reply_kind };
   tx.emit(event('reply.received', tx.organization_id, { ...data, occurred_at: tx.now }));
   recordActivity(tx, 'replied', by, [{ prospect_id, data: { message_id, reply_kind } }]);
 }
 
-/** The address that was written to. A person can take it back. */
+/** Bars the address that was written to. A person can lift that. */
 async function barAngry(
   tx: Tx,
   vault: Vault,
@@ -125,4 +130,18 @@ async function barAngry(
   const others = reason === 'unsubscribed' ? [id] : [];
   for (const target of await targetsOf(tx, vault, answered, id))
     await suppress(tx, vault, target, reason, nobody, { others, judged_by });
+}
+
+const wins: ReplyKind[] = ['positive', 'question'];
+const losses: ReplyKind[] = ['negative', 'angry'];
+
+/**
+ * Moves a stage by a reply: "reply → replied (not_now, wrong_person too), positive or question → interested, also out of lost; negative, angry
+ * or an unsubscribe → lost"; forward alone, and never out of agreed or active.
+ */
+export function stageAfterReply(stage: Stage, reply_kind: ReplyKind): Stage {
+  if (stage === 'agreed' || stage === 'active') return stage;
+  if (losses.includes(reply_kind)) return 'lost';
+  if (wins.includes(reply_kind)) return stage === 'negotiating' ? stage : 'interested';
+  return stage === 'found' || stage === 'contacted' ? 'replied' : stage;
 }

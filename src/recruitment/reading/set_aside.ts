@@ -1,4 +1,4 @@
-/** Emails that reading failed at. They are set aside, so that the rest of the mailbox is read on, and read again later. */
+/** The rows of emails that reading failed at (`recruitment.mail_set_aside`): what is read again, and when. */
 import sql from 'sql-template-tag';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { NotTheReader, no_validity, type Place, type ReadInbox } from './cursor.ts';
@@ -29,7 +29,7 @@ export const keepSetAside = (
       ${tx.now}::timestamptz + make_interval(secs => ${first_wait_s}))
     on conflict do nothing`);
 
-/** Of a folder without UIDVALIDITY, which each connection begins anew: none of them is read once more. */
+/** The UIDs of a folder without UIDVALIDITY, which each connection begins anew: none of them is read once more. */
 export async function uidsSetAside(
   store: Store,
   { organization_id, inbox_id }: ReadInbox,
@@ -45,10 +45,10 @@ export async function uidsSetAside(
 }
 
 /**
- * The emails of an inbox that are read again now. Each is counted as tried before it is: one that ends the worker is not tried for ever.
+ * Claims the emails of an inbox that are read again now. Each is counted as tried before it is: one that ends the worker is not tried for ever.
  * `last`: those that failed at their last try; they are left out.
  */
-export function takeDue(
+export function claimDue(
   store: Store,
   { organization_id, inbox_id }: ReadInbox,
 ): Promise<{ due: SetAside[]; last: SetAside[] }> {
@@ -76,7 +76,7 @@ export function takeDue(
   });
 }
 
-/** It was read, or is gone. */
+/** Forgets an email that was read, or is gone. */
 export const forget = (tx: Tx, { inbox_id, folder, uid_validity, uid }: Omit<Place, 'worker_id'>): Promise<object[]> =>
   tx.all(sql`
     delete from recruitment.mail_set_aside a
@@ -84,7 +84,7 @@ export const forget = (tx: Tx, { inbox_id, folder, uid_validity, uid }: Omit<Pla
       and a.uid_validity = ${uid_validity}::bigint and a.uid = ${uid}::bigint
     returning a.uid`);
 
-/** It is read now. @throws NotTheReader: another worker does so, or has */
+/** Claims an email that is read now. @throws NotTheReader: another worker does so, or has */
 export async function claimSetAside(tx: Tx, place: Place): Promise<void> {
   const reader = await tx.maybe(sql`
     select from recruitment.inbox_reader r

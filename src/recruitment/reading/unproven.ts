@@ -1,14 +1,24 @@
-/** Mails that do not name the Message-ID of the mail that they are about. Anybody who knows an address can write one. */
+/**
+ * Keeps mails that prove nothing for a person to look at: reports that do not name the mail that they are about, and what is forged. Anybody who knows an address
+ * can write one.
+ *
+ * - A report is proven by the Message-ID of ours that it returns or names. A bounce that does not is believed where the mail went from this inbox to the
+ *   address that it names in the last 7 days, its sender is MAILER-DAEMON or postmaster of the recipient's domain or of the inbox's servers, and the inbox's own
+ *   server found that it is (`Authentication-Results`: an aligned pass of SPF, DKIM or DMARC). A pass is believed of a server that is known to write them:
+ *   that of a large provider, or one that the inbox names (`authserv_id`).
+ * - Any other, and a complaint without proof, is kept with `needs_review`, and changes nothing: it stops nobody and counts towards no guard.
+ * - What the inbox's own server found to be forged changes nothing and needs review; follow-ups wait five days. With a Message-ID of ours, that is
+ *   `dmarc=fail` alone.
+ */
 import { getDomain } from 'tldts';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { domainOf } from '../../core/values/fields.ts';
 import type { Bounced } from '../../mail/incoming/bounces/bounce.ts';
 import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
-import type { Answer } from './answer.ts';
 import { pausedUntil, pauseFollowUps } from './auto_reply.ts';
-import { isKnown, keepInbound } from './inbound.ts';
-import { lockedProspect } from './prospect.ts';
+import type { Answer } from './inbound.ts';
+import { isKnown, keepInbound, lockedProspect } from './inbound.ts';
 
 /** Servers give up after four or five days. */
 const most_age_ms = 7 * 86_400_000;
@@ -16,7 +26,7 @@ const most_age_ms = 7 * 86_400_000;
 const server = /^(?:mailer-daemon|postmaster|mail-daemon)@/;
 
 /**
- * Whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the report comes from
+ * Tells whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the report comes from
  * a server of the recipient's domain, of the inbox's or of the one that sends for it, as the inbox's own server found.
  */
 export function isPlausible(
@@ -46,17 +56,17 @@ export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
 }
 
 /**
- * What people and programs write and the own server found to be forged. What names a Message-ID of ours is set aside where DMARC failed, as forwarded mail
- * fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is judged by what it proves of itself.
+ * Tells whether a mail of a person or a program is forged, as the own server found. What names a Message-ID of ours is set aside where DMARC failed, as forwarded mail
+ * fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is checked by what it proves of itself.
  */
 export function isSetAside({ judgement: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
   if (!is_proven) return ['reply', 'auto_reply', 'unsubscribe'].includes(kind) && isForged(authentication);
-  const is_judged = kind === 'reply' || (kind === 'unsubscribe' && unsubscribe_id === null);
-  return is_judged && authentication.dmarc === 'fail';
+  const is_of_person = kind === 'reply' || (kind === 'unsubscribe' && unsubscribe_id === null);
+  return is_of_person && authentication.dmarc === 'fail';
 }
 
 /**
- * Keeps it for a person to look at: no event, no stage, nobody is barred, no sequence ends. Follow-ups wait some days after what may be a person's
+ * Keeps a forged mail for a person to look at: no event, no stage, nobody is barred, no sequence ends. Follow-ups wait some days after what may be a person's
  * words: it may refuse them. The day that an automatic reply names counts for nothing.
  */
 export async function keepForged(tx: Tx, vault: Vault, answer: Answer): Promise<'forged' | 'known' | 'unrelated'> {

@@ -1,9 +1,14 @@
-/** The inboxes that this worker reads: its share of those that are connected. */
+/**
+ * The inboxes that this worker reads: its share of those that are connected, claimed every second (`recruitment.inbox_reader`), over one connection each. What a
+ * dead worker read is taken over once it is reaped; workers that come later get their share. An inbox that is connected again, or gets another login, is read
+ * within a second.
+ */
 import sql from 'sql-template-tag';
+import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import { turns } from '../../core/jobs/turns.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { run } from '../../core/postgres/database.ts';
-import { openJudges } from './classifier.ts';
+import { openClassifier } from './classifier.ts';
 import type { Sharing } from './connection.ts';
 import type { ReadInbox } from './cursor.ts';
 import { connectionsAre } from './metrics.ts';
@@ -22,12 +27,12 @@ interface Watch extends Claimed {
   ended: Promise<void>;
 }
 
-export class Watches {
+class Watches {
   readonly #context: WorkerContext;
   readonly #watches = new Map<string, Watch>();
   readonly #inTurnToConnect = turns(most_connecting);
   readonly #inTurnToRead = turns(most_reading);
-  readonly #judges = openJudges();
+  readonly #classifier = openClassifier();
   readonly #seen = new Map<string, ReadInbox>();
 
   constructor(context: WorkerContext) {
@@ -35,7 +40,7 @@ export class Watches {
     context.stopping.addEventListener('abort', () => this.#stopAll(), { once: true });
   }
 
-  /** Takes what nobody reads, as far as it is this worker's share, and lets go what is not any more. */
+  /** Claims the inboxes that nobody reads, as far as they are this worker's share, and lets go of those that are not any more. */
   async claim(): Promise<void> {
     const { store, worker_id, stopping } = this.#context;
     if (stopping.aborted) return;
@@ -59,7 +64,7 @@ export class Watches {
     const sharing: Sharing = {
       inTurnToConnect: this.#inTurnToConnect,
       inTurnToRead: this.#inTurnToRead,
-      judges: this.#judges,
+      classifier: this.#classifier,
       opened: () => {
         watch.is_open = true;
         this.#count();
@@ -115,8 +120,27 @@ export class Watches {
   async close(): Promise<void> {
     this.#stopAll();
     await this.idle();
-    this.#judges.close();
+    this.#classifier.close();
   }
 }
 
 const keyOf = ({ organization_id, inbox_id }: ReadInbox): string => `${organization_id} ${inbox_id}`;
+
+const claim_every_ms = 1_000;
+const note_every_ms = 15_000;
+
+/** The part that reading adds to a worker: the IMAP connections of its share of the inboxes. */
+export function extendWorker(context: WorkerContext): WorkerExtension {
+  const watches = new Watches(context);
+  return {
+    parts: [watches],
+    chores: [
+      { every_ms: claim_every_ms, run: () => watches.claim() },
+      { every_ms: note_every_ms, run: () => watches.noteSeen() },
+    ],
+    // A reader that is gone holds nothing: see claim_inboxes.
+    freeFromDead: async () => {},
+    idle: () => watches.idle(),
+    close: () => watches.close(),
+  };
+}

@@ -10,8 +10,7 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
 import { moveStage } from '../prospects/stage.ts';
-import { countReply, effectOf, tellReply } from '../reading/reply.ts';
-import { stageAfterReply } from '../reading/stage_after_reply.ts';
+import { countReply, effectOf, emitReply, stageAfterReply } from '../reading/reply.ts';
 import { type Message, messages, type ReplyKind } from '../sequences/message.ts';
 import { stopSequences } from '../sequences/stop.ts';
 
@@ -91,7 +90,7 @@ async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: R
       )`);
   await countReply(tx, prospect.id);
   if (message.reply_kind !== kind) noteCorrected(tx, message, prospect, kind, by);
-  tellReply(tx, message, prospect.id, kind, by);
+  emitReply(tx, message, prospect.id, kind, by);
 }
 
 function noteCorrected(tx: Tx, message: Message, { id: prospect_id }: Prospect, to: ReplyKind, by: Actor): void {

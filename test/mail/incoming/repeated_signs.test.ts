@@ -1,7 +1,7 @@
 /** One sign, over and over, in every place of a mail: none of them makes judging take longer than it may. */
 import t from 'tap';
 import { TookTooLong } from '../../../src/core/threads/timed_thread.ts';
-import { openJudges } from '../../../src/recruitment/reading/classifier.ts';
+import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
 import { crlf, mail, report } from './mails.ts';
 
 const length = 60_000;
@@ -88,16 +88,16 @@ const places: Record<string, (run: string) => string> = {
     ]),
 };
 
-const judges = openJudges();
+const classifier = openClassifier();
 const own_server = { imap_host: 'imap.gmail.com', hosts: ['shop.example'], authserv_id: 'shop.example' };
-t.teardown(() => judges.close());
+t.teardown(() => classifier.close());
 
 for (const [place, write] of Object.entries(places))
   t.test(place, async (t) => {
     for (const unit of [...signs, ...words]) {
       const raw = crlf(write(unit.repeat(length / unit.length)));
       const asked = { mail: raw, arrived_at: new Date(), own_addresses: [], own_server };
-      const judged = await judges.ask(asked).catch((error) => {
+      const judged = await classifier.ask(asked).catch((error) => {
         if (error instanceof TookTooLong) return undefined;
         throw error;
       });

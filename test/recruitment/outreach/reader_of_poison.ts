@@ -1,9 +1,9 @@
-/** Reads one inbox with judges that poison works on. Run by itself, it reads until a mail kills it: `<database> <organization> <inbox>`. */
+/** Reads one inbox with a classifier that poison works on. Run by itself, it reads until a mail kills it: `<database> <organization> <inbox>`. */
 import { turns } from '../../../src/core/jobs/turns.ts';
 import { openDatabase, run } from '../../../src/core/postgres/database.ts';
 import type { Store } from '../../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../../src/products.ts';
-import { openJudges } from '../../../src/recruitment/reading/classifier.ts';
+import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
 import { readInbox } from '../../../src/recruitment/reading/connection.ts';
 import type { ReadInbox } from '../../../src/recruitment/reading/cursor.ts';
 import { log, services, sql } from '../../harness.ts';
@@ -20,11 +20,11 @@ export async function readPoison({ organization_id, inbox_id }: ReadInbox, store
   );
   const context = { store, services, log, worker_id, stopping: stopped, cut_off: stopped };
   const inTurn = turns(1);
-  const judges = openJudges(new URL('./poison_thread.ts', import.meta.url));
-  const sharing = { inTurnToConnect: inTurn, inTurnToRead: inTurn, judges, opened: () => {}, seen: () => {} };
+  const classifier = openClassifier(new URL('./poison_thread.ts', import.meta.url));
+  const sharing = { inTurnToConnect: inTurn, inTurnToRead: inTurn, classifier, opened: () => {}, seen: () => {} };
   const pace = { poll_ms: 100, other_folders_ms: 60_000, silence_ms: 60_000 };
   await readInbox({ organization_id, inbox_id }, context, sharing, stopped, pace);
-  judges.close();
+  classifier.close();
 }
 
 if (import.meta.main) {

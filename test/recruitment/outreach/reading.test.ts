@@ -3,7 +3,7 @@ import t from 'tap';
 import { turns } from '../../../src/core/jobs/turns.ts';
 import { metricsText, openMetrics } from '../../../src/core/metrics/registry.ts';
 import { reconnectInbox } from '../../../src/recruitment/campaigns/inbox_connection.ts';
-import { openJudges } from '../../../src/recruitment/reading/classifier.ts';
+import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
 import { readInbox } from '../../../src/recruitment/reading/connection.ts';
 import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
 import { startMailbox } from '../mailbox.ts';
@@ -856,7 +856,7 @@ t.test('asks a server without IDLE, and leaves one that is silent for too long',
     const sharing = {
       inTurnToConnect: inTurn,
       inTurnToRead: inTurn,
-      judges: openJudges(),
+      classifier: openClassifier(),
       opened: () => {},
       seen: () => {},
     };

@@ -1,4 +1,10 @@
-/** What a feedback report changes: "A complaint: do_not_contact.added, by null", and the campaign pauses. */
+/**
+ * Applies complaints and wishes to be taken off.
+ *
+ * - A complaint marks the prospect, and pauses the campaign; one about an answer of a person pauses none.
+ * - An unsubscribe is for good where a mailto names the email. Of others the sender has to be proven; an unproven one needs review, leaves the stage and bars
+ *   nobody. What is read from a text a person lifts by `reclassify`.
+ */
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { nobody } from '../brands/acting.ts';
@@ -7,17 +13,14 @@ import { lockCampaign } from '../campaigns/campaign.ts';
 import { suppress } from '../contact/mark.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
-import type { Answer } from './answer.ts';
-import { isKnown, keepInbound } from './inbound.ts';
-import { proveSent } from './proof.ts';
-import { lockedProspect, targetsOf } from './prospect.ts';
+import { unsubscribe } from '../unsubscribing/unsubscribe.ts';
+import { type Answer, isKnown, keepInbound, lockedProspect, proveSent, targetsOf } from './inbound.ts';
 import { keepUnproven } from './unproven.ts';
-import { takeUnsubscribe } from './unsubscribe.ts';
 
 /** Reports of DMARC, and of people who say that it was no spam. */
 const no_complaints = ['auth-failure', 'not-spam'];
 
-export async function takeComplaint(
+export async function applyComplaint(
   tx: Tx,
   vault: Vault,
   answer: Answer,
@@ -25,7 +28,7 @@ export async function takeComplaint(
   const { answered, judgement, is_proven } = answer;
   if (no_complaints.includes(judgement.feedback_type ?? '')) return 'unrelated';
   if (!is_proven) return keepUnproven(tx, vault, answer, 'complaint');
-  if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
+  if (judgement.feedback_type === 'opt-out') return applyUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
   // An answer that a person wrote says nothing of the emails of the campaign.
@@ -45,4 +48,21 @@ export async function takeComplaint(
   }
   if (campaign_id !== null) await pauseForComplaint(tx, campaign_id);
   return 'complaint';
+}
+
+/**
+ * Unsubscribes as the link of an email does. The sender's address is barred beside the one that was written to. Of a prospect who was erased nothing is kept. It is for good where a mailto asks for
+ * it; what is read from a text a person can lift. The sender is proven, else it was kept for a person to look at.
+ */
+export async function applyUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Promise<'unsubscribe' | 'known'> {
+  const { answered, judgement } = answer;
+  await lockSuppressions(tx);
+  if (await isKnown(tx, vault, answer)) return 'known';
+  await proveSent(tx, answered);
+  const prospect = await lockedProspect(tx, answered);
+  const { confidence } = judgement;
+  const kept = { purpose: 'unsubscribe', confidence, needs_review: false, has_text: true } as const;
+  const id = prospect ? await keepInbound(tx, vault, answer, kept) : answered.id;
+  await unsubscribe(tx, vault, { id }, prospect && confidence !== null ? id : null);
+  return 'unsubscribe';
 }
