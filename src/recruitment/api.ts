@@ -47,10 +47,9 @@ import { reportOperations } from './reports/report.ts';
 import { searchProviderOperations } from './search_providers/search_provider.ts';
 import { answerOperations } from './threads/answer.ts';
 import { inviteOperations } from './threads/invitation.ts';
-import { messageOperations } from './threads/message_operations.ts';
 import { sequenceOperations } from './threads/sequence_operations.ts';
 import { testEmailOperations } from './threads/test_email.ts';
-import { threadOperations } from './threads/thread_operations.ts';
+import { messageOperations, threadOperations } from './threads/thread_operations.ts';
 import { mountUnsubscribing } from './unsubscribing/routes.ts';
 import { events } from './webhooks.ts';
 

@@ -19,7 +19,7 @@ const made_elsewhere: Record<string, RegExp | string> = {
   'src/program/tracking/short_link.ts': /(?:^|; *)rail_visitor=([\w-]{24})(?:;|$)/,
   'src/core/http/unknown_path.ts': /^\/recruitment\/v1\/prospects\/[^/]+\/.*$/,
   'src/core/description/example.ts': 'A description of our own.',
-  'src/recruitment/unsubscribing/unsubscribe_token.ts': 'An id of our own.',
+  'src/recruitment/unsubscribing/link.ts': 'An id of our own.',
 };
 
 /** Makes those that are made when a text is read. */

@@ -8,7 +8,6 @@
  * - A change of a paused campaign that moves times takes the times of all open sequences; they are scheduled anew when it is resumed. Those that have begun
  *   keep their address and their inbox, also where the campaign no longer names it.
  */
-
 import { isDeepStrictEqual } from 'node:util';
 import sql from 'sql-template-tag';
 import { z } from 'zod';

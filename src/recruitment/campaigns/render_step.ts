@@ -2,8 +2,8 @@
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { messageIdOf, replySubject, threadHeaders } from '../composing/message_ids.ts';
-import { TemplateFault } from '../composing/template_fault.ts';
 import type { TemplateValues } from '../composing/template_fields.ts';
+import { TemplateFault } from '../composing/template_fields.ts';
 import { type Rendered, renderTemplates } from '../composing/templates.ts';
 import type { Campaign } from './campaign.ts';
 import { type Step, templatesOf, textsOf, variantFor } from './step.ts';

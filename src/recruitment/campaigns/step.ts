@@ -2,13 +2,12 @@
  * The steps of a campaign: its emails, in their order, and the texts that each chooses from. `weight` (default 1) is that of the step's own text, beside the
  * weights of its variants: text 0 is the step's own, text 1 its first variant.
  */
-
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { id, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import type { TemplateFault } from '../composing/template_fault.ts';
+import type { TemplateFault } from '../composing/template_fields.ts';
 import { template_fields } from '../composing/template_fields.ts';
 
 export const most_steps = 8;

@@ -3,14 +3,12 @@
  * variables alone once for each set of variables that have a value, so that 50,000 prospects take a second. Others may take more than the 5 seconds that there
  * are: these are checked when they are sent.
  */
-
 import { setImmediate } from 'node:timers/promises';
 import { Tokenizer, TypeGuards } from 'liquidjs';
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { safeHtml } from '../composing/safe_html.ts';
-import { TemplateFault } from '../composing/template_fault.ts';
-import { knownValues, type TemplateValues } from '../composing/template_fields.ts';
+import { knownValues, TemplateFault, type TemplateValues } from '../composing/template_fields.ts';
 import { most_part_bytes, type Rendered, renderTemplates } from '../composing/templates.ts';
 import type { Campaign } from './campaign.ts';
 import { type Warning, warns } from './finding.ts';

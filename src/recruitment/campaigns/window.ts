@@ -9,7 +9,6 @@
  *   copy of it grows old here. Zones that show the same time all year are one; in countries with several the brand's zone is taken.
  * - No zone takes back a change of its offset within 7 days: `npm run soak -- windows` looks for one in every zone, over two years.
  */
-
 import { z } from 'zod';
 import { isKnownHere, zone_error, zoneNamed } from '../../core/values/time_zone.ts';
 

@@ -1,7 +1,8 @@
+/** Liquid within limits: steps, characters and processor time, so that no fault comes of load. Values are escaped in HTML. */
 import { Context, defaultOperators, type Emitter, Liquid, type Template, toValueSync } from 'liquidjs';
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from './text.ts';
 
-/** What templates may use. Left out: files, what writes values unescaped, what repeats a text without a count, and the clock. */
+/** The tags and filters that templates may use. Left out: files, what writes values unescaped, what repeats a text without a count, and the clock. */
 export const template_tags = ['assign', 'break', 'case', 'comment', 'continue', 'for', 'if', 'raw', 'unless', '#'];
 export const template_filters = [
   ...['abs', 'at_least', 'at_most', 'ceil', 'divided_by', 'floor', 'minus', 'modulo', 'plus', 'round', 'times'],
@@ -26,7 +27,7 @@ export class LimitReached extends Error {}
 /** A template prints what is missing, or an object. */
 export class Unprintable extends Error {}
 
-/** A printed value, as text or as HTML. @throws Unprintable */
+/** Prints a value, as text or as HTML. @throws Unprintable */
 type Print = (value: unknown) => string;
 
 /** Templates whose values are printed as they are, and escaped. */
@@ -52,7 +53,7 @@ function engine(print: Print): Liquid {
   return liquid;
 }
 
-/** Of a search all that matters here is what it searches for. */
+/** A search, of which all that matters here is what it searches for. */
 type Search = (this: unknown, text: unknown, searched: unknown, ...others: unknown[]) => never;
 
 function bounded(search: unknown): Search {

@@ -1,5 +1,4 @@
-import { escapeHtml } from './html.ts';
-import { oneLine } from './lines.ts';
+import { escapeHtml, oneLine } from './text.ts';
 
 /** What every mail that nobody asked for ends with. */
 export interface Footer {

@@ -1,9 +1,9 @@
+/** The message as it is sent: the same bytes for the same input, since what separates its parts follows from its content. */
 import { createHash } from 'node:crypto';
 import { type Footer, footerHtml, footerText, webAddress } from './footer.ts';
-import { htmlOfText } from './html.ts';
-import { oneLine, plainText } from './lines.ts';
 import { messageIds } from './message_ids.ts';
 import { safeHtml } from './safe_html.ts';
+import { htmlOfText, oneLine, plainText } from './text.ts';
 
 export interface Mail {
   from: { name: string; email: string };
@@ -87,7 +87,7 @@ interface PreparedField {
   value: string;
 }
 
-/** RFC 8058: one click unsubscribes. */
+/** The headers by which one click unsubscribes (RFC 8058). */
 function unsubscribeHeaders({ unsubscribe_url, unsubscribe_mailto }: Footer): Record<string, PreparedField> {
   const url = webAddress(unsubscribe_url);
   if (!url || !/^mailto:[\x21-\x7e]+$/.test(unsubscribe_mailto) || /[<>,]/.test(unsubscribe_mailto))

@@ -13,7 +13,7 @@ interface StoredIds {
 }
 
 /** What the mail before says of itself, each id in angle brackets. */
-export interface Previous {
+interface Previous {
   message_id: string;
   /** Its References; null or empty where it has none. */
   references: string | null;

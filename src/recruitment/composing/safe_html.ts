@@ -1,6 +1,6 @@
+/** Rebuilds the HTML of an author from a list of what is allowed: no style sheets, and no style that moves what follows it. */
 import { Parser } from 'htmlparser2';
-import { escapeHtml, escapeText } from './html.ts';
-import { safeStyle } from './safe_style.ts';
+import { escapeHtml, escapeText } from './text.ts';
 
 /** Elements that are kept. Others are left out, and what they hold is kept. */
 const kept = new Set(
@@ -31,7 +31,7 @@ export function safeHtml(html: string): string {
   const open: Open[] = [];
   let dropping = 0;
   let result = '';
-  const judge = (name: string): Open['is'] => {
+  const decide = (name: string): Open['is'] => {
     if (dropping > 0 || dropped.has(name)) return 'dropped';
     return kept.has(name) && open.length < most_depth ? 'kept' : 'left out';
   };
@@ -41,7 +41,7 @@ export function safeHtml(html: string): string {
   };
   const parser = new Parser({
     onopentag(name, attributes) {
-      const element: Open = { name, is: judge(name) };
+      const element: Open = { name, is: decide(name) };
       open.push(element);
       if (element.is === 'dropped') dropping += 1;
       if (element.is === 'kept') result += `<${name}${attributesOf(name, attributes)}>`;
@@ -84,7 +84,7 @@ function attributesOf(element: string, attributes: Record<string, string>): stri
     .join('');
 }
 
-/** What is left of an attribute, null for nothing. */
+/** Keeps what is allowed of an attribute; null: nothing. */
 function safeValue(element: string, name: string, value: string): string | null {
   if (name === 'style') return safeStyle(value) || null;
   if (name === 'href') return element === 'a' ? target(value, /^(https?|mailto):$/) : null;
@@ -100,4 +100,50 @@ const oneLineOf = (value: string): string => value.replace(/[\s\p{Cc}]+/gu, ' ')
 function target(url: string, protocols: RegExp): string | null {
   const parsed = URL.parse(url.trim());
   return parsed && protocols.test(parsed.protocol) ? parsed.href : null;
+}
+
+/**
+ * Keeps of an element's style what it looks like itself. Left out is what moves, covers or hides what stands beside or behind it
+ * (position, float, display, height, transforms, negative and large measures), and what loads anything (`url()`).
+ */
+const safeStyle = (style: string): string =>
+  style
+    .slice(0, 2000)
+    .split(';')
+    .map((declaration) => declarationOf(declaration))
+    .filter((declaration) => declaration !== null)
+    .join(';');
+
+const properties = new RegExp(
+  `^(${[
+    'background-color',
+    'border(-(top|right|bottom|left))?(-(color|style|width))?',
+    'border-(collapse|radius|spacing)',
+    'color',
+    'font-(family|size|style|weight)',
+    'letter-spacing',
+    'line-height',
+    'list-style-type',
+    '(margin|padding)(-(top|right|bottom|left))?',
+    'max-width',
+    'text-(align|decoration|transform)',
+    'vertical-align',
+    'white-space',
+    'width',
+    'word-break',
+  ].join('|')})$`,
+);
+const colour = '#[0-9a-f]{3,8}|rgba?\\([0-9., %]{5,40}\\)';
+const number = '\\d{1,3}(\\.\\d{1,4})?(px|pt|em|rem|%)?|\\.\\d{1,4}(em|rem)?';
+const word = '[a-z][a-z0-9-]*|\'[\\w -]{1,60}\'|"[\\w -]{1,60}"';
+const value = new RegExp(`^(?:(?:${colour}|${number}|${word})(?:\\s*,\\s*|\\s+|$)){1,12}$`, 'i');
+/** A line of less than its letters would lay them over the next. */
+const readable_line = /^(normal|[1-3](\.\d{1,2})?(em)?|1\d\d%|[1-4]\d(px|pt))$/i;
+
+function declarationOf(declaration: string): string | null {
+  const colon = declaration.indexOf(':');
+  const name = declaration.slice(0, colon).trim().toLowerCase();
+  const text = declaration.slice(colon + 1).trim();
+  if (colon < 0 || text.length > 200 || !properties.test(name) || !value.test(text)) return null;
+  return name === 'line-height' && !readable_line.test(text) ? null : `${name}:${text}`;
 }

@@ -1,4 +1,8 @@
-/** What a template can use, and what it means: the description of the API is derived from it. */
+/**
+ * The variables of templates, and the faults that a template can have. `prospect.first_name` is `first_name` of the custom data: a prospect's name is mostly that of
+ * a site.
+ */
+/** The variables that a template can use, and their meanings: the description of the API is derived from it. */
 export const template_fields = {
   'prospect.name': 'The name of the site, the channel or the person',
   'prospect.first_name': 'The first name: `first_name` of the prospect’s custom data',
@@ -38,14 +42,14 @@ export interface TemplateValues {
 
 const roots = new Set(Object.keys(template_fields).map((field) => field.split('.')[0]));
 
-/** Whether a template can use the variable that these names lead to, such as `['prospect', 'name']`. */
+/** Tells whether a template can use the variable that these names lead to, such as `['prospect', 'name']`. */
 export function isTemplateField(path: readonly string[]): boolean {
   const [root, field] = path;
   if (root === 'prospect' && field === 'custom') return path.length > 2;
   return Object.hasOwn(template_fields, path.join('.'));
 }
 
-/** What to use in place of an unknown variable. */
+/** Names the variables to use in place of an unknown one. */
 export function knownFields(root: string | undefined): string {
   const fields = Object.keys(template_fields);
   return (roots.has(root) ? fields.filter((field) => field.startsWith(`${root}.`)) : fields).join(', ');
@@ -66,4 +70,33 @@ function known(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((inner) => known(inner, depth + 1)).filter((inner) => inner !== undefined);
   const entries = Object.entries(value).map(([name, inner]) => [name, known(inner, depth + 1)] as const);
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
+}
+
+export type TemplateField = 'subject' | 'body_text' | 'body_html';
+
+interface Place {
+  field: TemplateField;
+  /** From 1. */
+  line: number;
+  /** The variable that is unknown or has no value. */
+  variable?: string | null;
+  /** The remedy. */
+  remedy: string;
+}
+
+/** A fault of a template, or of the values that it is rendered with. */
+export class TemplateFault extends Error {
+  override readonly name = 'TemplateFault';
+  readonly field: TemplateField;
+  readonly line: number;
+  readonly variable: string | null;
+  readonly remedy: string;
+
+  constructor(message: string, { field, line, variable = null, remedy }: Place) {
+    super(message);
+    this.field = field;
+    this.line = line;
+    this.variable = variable;
+    this.remedy = remedy;
+  }
 }

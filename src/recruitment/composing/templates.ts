@@ -1,3 +1,7 @@
+/**
+ * Checks and renders templates: Liquid with the tags and filters of `engine.ts` alone. A value that is null or blank is missing: printing it is a fault that names
+ * the variable, and `default` or `if` takes care of it. HTML that is not given is made from the text.
+ */
 import { LiquidError, type Template, Tokenizer, TypeGuards, type Variable } from 'liquidjs';
 import {
   html_engine,
@@ -8,12 +12,16 @@ import {
   text_engine,
   Unprintable,
 } from './engine.ts';
-import { htmlOfText } from './html.ts';
-import { oneLine, plainText } from './lines.ts';
 import { safeHtml } from './safe_html.ts';
-import { TemplateFault, type TemplateField } from './template_fault.ts';
-import { isTemplateField, knownFields, knownValues, type TemplateValues } from './template_fields.ts';
-import { requireWithinLimits } from './template_limits.ts';
+import {
+  isTemplateField,
+  knownFields,
+  knownValues,
+  TemplateFault,
+  type TemplateField,
+  type TemplateValues,
+} from './template_fields.ts';
+import { htmlOfText, oneLine, plainText } from './text.ts';
 
 export interface Templates {
   subject: string;
@@ -25,7 +33,7 @@ export interface Templates {
 /** Bytes of a part: Gmail hides what follows 102 KB of a mail, and a signature and the footer follow. */
 export const most_part_bytes = 70_000;
 
-/** Of one template that are told at once. */
+/** Faults of one template that are reported at once. */
 const most_faults = 20;
 
 const engineOf = (field: TemplateField) => (field === 'body_html' ? html_engine : text_engine);
@@ -35,7 +43,7 @@ const given = ({ subject, body_text, body_html }: Templates): [TemplateField, st
   ...(typeof body_html === 'string' ? [['body_html', body_html] as [TemplateField, string]] : []),
 ];
 
-/** Everything that is wrong with templates, whatever the prospect: syntax, unknown variables, filters and tags, endless loops. */
+/** Finds everything that is wrong with templates, whatever the prospect: syntax, unknown variables, filters and tags, endless loops. */
 export const checkTemplates = (templates: Templates): TemplateFault[] =>
   given(templates).flatMap(([field, text]) => checkTemplate(field, text));
 
@@ -99,7 +107,7 @@ function unknownVariable(field: TemplateField, variable: Variable): TemplateFaul
   });
 }
 
-/** Rendered without values, so that limits alone can be reached. */
+/** Renders without values, so that limits alone can be reached. */
 function tryOut(field: TemplateField, template: Template[]): void {
   try {
     renderWithin(engineOf(field), template, {}, false);
@@ -108,7 +116,7 @@ function tryOut(field: TemplateField, template: Template[]): void {
   }
 }
 
-/** Of a mail that is composed from templates. */
+/** The texts of a mail that is composed from templates. */
 export interface Rendered {
   /** One line. */
   subject: string;
@@ -191,7 +199,7 @@ function explained(reason: string): [message: string, remedy: string] {
   return [`The template cannot be read: ${shortened(reason)}.`, 'Correct the syntax.'];
 }
 
-/** What liquidjs says, without the place that it appends. */
+/** The message of liquidjs, without the place that it appends. */
 function reasonOf(error: unknown): string {
   const { message, originalError } = error as { message: string; originalError?: Error };
   return (originalError?.message ?? message).replace(/, line:\d+, col:\d+$/, '');
@@ -207,3 +215,29 @@ function isLimit(error: unknown): boolean {
 }
 
 const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text);
+
+/** Characters of a template. */
+const template_limits: Readonly<Record<TemplateField, number>> = {
+  subject: 1000,
+  body_text: 20_000,
+  body_html: 40_000,
+};
+/** Lines and characters in tags of a template: its check takes time for each tag and each line before it. */
+const most_lines = 2000;
+const most_tag_characters = 5000;
+
+/** @throws TemplateFault */
+function requireWithinLimits(field: TemplateField, text: string): void {
+  const most = template_limits[field];
+  if (text.length > most) throw tooLong(field, `${most} characters`);
+  if (text.split('\n').length > most_lines) throw tooLong(field, `${most_lines} lines`);
+  if (tagCharacters(text) > most_tag_characters) throw tooLong(field, `${most_tag_characters} characters in tags`);
+}
+
+const tooLong = (field: TemplateField, most: string) =>
+  new TemplateFault(`The template has more than ${most}.`, { field, line: 1, remedy: 'Shorten it.' });
+
+function tagCharacters(text: string): number {
+  const from_tags = text.split(/\{[{%]/).slice(1);
+  return from_tags.reduce((sum, part) => sum + (/[%}]\}/.exec(part)?.index ?? part.length) + 4, 0);
+}

@@ -6,7 +6,6 @@
  * is read again after a minute, then ever later, over some five days; what was kept is then replaced, unless a person has corrected it. After ten tries it
  * is left out: logged, counted (`rail_mails_read_total{verdict="skipped"}`), and what was kept stays.
  */
-
 import type { ImapFlow } from 'imapflow';
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';

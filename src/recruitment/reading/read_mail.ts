@@ -1,5 +1,4 @@
 /** Reads one mail: classifies it, finds the one of ours that it answers, and applies what it changes, in one transaction with the cursor. */
-
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';

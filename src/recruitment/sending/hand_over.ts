@@ -8,7 +8,6 @@
  * - A refused recipient is followed by RSET: the connection goes on with the next email.
  * - Where the answer to the end names the Message-ID that the server gave the email (Amazon SES, Exchange), it is kept as another one.
  */
-
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';

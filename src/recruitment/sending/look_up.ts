@@ -6,7 +6,6 @@
  * then. The Sent folder is the one with `\\Sent` (RFC 6154), else the one with a usual name. Where the provider wrote another Message-ID, the email is
  * found by `X-Rail-Message` or `X-Microsoft-Original-Message-ID`, and the other id is remembered (`other_message_ids`).
  */
-
 import type { ImapFlow, ListResponse } from 'imapflow';
 import sql from 'sql-template-tag';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';

@@ -1,5 +1,4 @@
 /** The queues of a worker: each is an inbox that sends one email at a time. */
-
 import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { once } from '../../core/values/once.ts';

@@ -1,4 +1,4 @@
-/** A person's own answer in a thread: no outreach, so it has no footer, and nothing is told. */
+/** A person's own answer in a thread: no outreach, so it has no footer, and nothing is emitted. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';

@@ -1,4 +1,7 @@
-/** Invitations to the affiliate program: marked, or sent by email. */
+/**
+ * Invites prospects to the affiliate program: marked, or by email. `affiliate.invited` is emitted once, when the email is queued. A prospect is sent one invitation,
+ * unless it failed or bounced. The link to join is the website of the linked program where the request names none.
+ */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';
@@ -17,7 +20,6 @@ import { holdSuppressions } from '../prospects/barred_site.ts';
 import { markInvited } from '../prospects/invite.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
 import { sendMessage } from '../sending/send_message.ts';
-import { invitationText } from './invitation_words.ts';
 import { recipientOf } from './recipient.ts';
 
 const Invitation = z.strictObject({
@@ -137,4 +139,60 @@ async function joinUrlOf(tx: Tx, { program_id }: Brand): Promise<string> {
   throw new Problem('missing_parameter', "'join_url' is required, because the brand is linked to no program.", {
     param,
   });
+}
+
+/** The texts of an invitation in the languages of outreach, where the request gives none. */
+interface Words {
+  subject: string;
+  greeting: string;
+  text: string;
+}
+
+const words: Readonly<Record<string, Words>> = {
+  en: {
+    subject: 'Invitation to the affiliate program of {brand}',
+    greeting: 'Hello',
+    text: 'We would like to invite you to the affiliate program of {brand}.\n\nJoin here: {join_url}',
+  },
+  de: {
+    subject: 'Einladung zum Partnerprogramm von {brand}',
+    greeting: 'Guten Tag',
+    text: 'Wir möchten Sie zum Partnerprogramm von {brand} einladen.\n\nHier können Sie sich anmelden: {join_url}',
+  },
+  fr: {
+    subject: 'Invitation au programme d’affiliation de {brand}',
+    greeting: 'Bonjour',
+    text: 'Nous souhaitons vous inviter à rejoindre le programme d’affiliation de {brand}.\n\nPour vous inscrire : {join_url}',
+  },
+  es: {
+    subject: 'Invitación al programa de afiliados de {brand}',
+    greeting: 'Hola',
+    text: 'Nos gustaría invitarle a unirse al programa de afiliados de {brand}.\n\nPuede inscribirse aquí: {join_url}',
+  },
+  it: {
+    subject: 'Invito al programma di affiliazione di {brand}',
+    greeting: 'Buongiorno',
+    text: 'Desideriamo invitarLa al programma di affiliazione di {brand}.\n\nPuò iscriversi qui: {join_url}',
+  },
+  pt: {
+    subject: 'Convite para o programa de afiliados de {brand}',
+    greeting: 'Olá',
+    text: 'Gostaríamos de lhe propor a participação no programa de afiliados de {brand}.\n\nInscreva-se aqui: {join_url}',
+  },
+};
+
+interface Invited {
+  language_code: string | null;
+  /** The name of the prospect. */
+  name: string | null;
+  brand: string;
+  join_url: string;
+}
+
+/** Writes an invitation in the prospect's language if it is one of the six, else in English. */
+function invitationText({ language_code, name, brand, join_url }: Invited): { subject: string; text: string } {
+  const { subject, greeting, text } = words[language_code?.slice(0, 2).toLowerCase() ?? ''] ?? (words.en as Words);
+  const filled = (template: string) =>
+    template.replace(/\{(brand|join_url)\}/g, (_, field) => (field === 'brand' ? brand : join_url));
+  return { subject: filled(subject), text: `${greeting}${name ? ` ${name}` : ''},\n\n${filled(text)}` };
 }

@@ -16,7 +16,7 @@ import { stopSequences } from '../sequences/stop.ts';
 
 /**
  * Corrects what the text of a mail was judged to be: the message, its thread, and the prospect's stage where it is their last reply. What the wrong
- * judgement barred is lifted. What was no reply becomes one, and is told as one. Locks suppressions, prospect, message and thread, in this order.
+ * judgement barred is lifted. What was no reply becomes one, and is emitted as one. Locks suppressions, prospect, message and thread, in this order.
  * @throws Problem resource_not_found; invalid_state_transition where nothing was read from its text
  */
 export async function reclassify(
@@ -65,17 +65,17 @@ function requireText({ direction, purpose, confidence }: Message): void {
   );
 }
 
-/** A reply that was kept for a person to look at, and changed nothing: it was not told. */
+/** Tells whether a reply was kept for a person to look at, and changed nothing: nothing was emitted. */
 async function isSetAside(tx: Tx, { id, prospect_id, needs_review, confidence }: Message): Promise<boolean> {
   if (!needs_review || confidence !== 0) return false;
-  const told = await tx.maybe(sql`
+  const emitted = await tx.maybe(sql`
     select from recruitment.activity t
     where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.kind = 'replied' and t.data ->> 'message_id' = ${id}
     limit 1`);
-  return told === undefined;
+  return emitted === undefined;
 }
 
-/** What was taken for an automatic reply or an unsubscribe, or was set aside, is counted and told now, and the sequence that it ended was answered. */
+/** Counts and emits what was classified as an automatic reply or an unsubscribe, or was set aside; the sequence that it ended was answered. */
 async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: ReplyKind, by: Actor): Promise<void> {
   await stopSequences(tx, [prospect.id], 'replied');
   await tx.all(sql`

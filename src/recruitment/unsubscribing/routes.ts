@@ -2,11 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { type Linked, readLink, unsubscribe_path } from './link.ts';
-import { askingPage, donePage, notFoundPage, page_headers } from './page.ts';
+import { type Linked, readLink, readUnsubscribeToken, unsubscribe_path } from './link.ts';
+import { askingPage, donePage, languageOf, notFoundPage, page_headers } from './page.ts';
 import { unsubscribe } from './unsubscribe.ts';
-import { readUnsubscribeToken } from './unsubscribe_token.ts';
-import { languageOf } from './words.ts';
 
 /** A body says nothing: one-click has one field, always the same. */
 const most_bytes = 65_536;

@@ -44,7 +44,7 @@ export async function unsubscribe(
     where ${tenant(tx)} and t.id = ${message.id}`);
   if (unsubscribed.purpose === 'test') return;
   const is_new = await isSubscribed(tx, unsubscribed.prospect_id);
-  if (is_new) tellUnsubscribed(tx, unsubscribed);
+  if (is_new) emitUnsubscribed(tx, unsubscribed);
   const concerned = unsubscribed.prospect_id === null ? [] : [unsubscribed.prospect_id];
   const addresses = await targetsOf(tx, vault, unsubscribed);
   for (const target of addresses) {
@@ -70,7 +70,7 @@ const noteEmail = (tx: Tx, message_id: string): Promise<object[]> =>
       order by o.rfc_message_id = m.in_reply_to desc nulls last, o.step_index desc
       limit 1)`);
 
-/** Whether there is somebody whose unsubscribe is told. Nobody else can unsubscribe them while suppressions are locked. */
+/** Tells whether there is somebody whose unsubscribe is emitted. Nobody else can unsubscribe them while suppressions are locked. */
 async function isSubscribed(tx: Tx, prospect_id: string | null): Promise<boolean> {
   const found = await tx.maybe<{ id: string }>(sql`
     select t.id
@@ -80,7 +80,7 @@ async function isSubscribed(tx: Tx, prospect_id: string | null): Promise<boolean
   return found !== undefined;
 }
 
-function tellUnsubscribed(tx: Tx, { brand_id, prospect_id, campaign_id, sequence_id, inbox_id }: Message): void {
+function emitUnsubscribed(tx: Tx, { brand_id, prospect_id, campaign_id, sequence_id, inbox_id }: Message): void {
   tx.emit(
     event('affiliate.unsubscribed', tx.organization_id, {
       ...{ brand_id, prospect_id: prospect_id as string, campaign_id, sequence_id, inbox_id },

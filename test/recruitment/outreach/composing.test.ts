@@ -8,7 +8,6 @@ import { judgeMail } from '../../../src/mail/incoming/judge.ts';
 import { chooseVariant } from '../../../src/recruitment/campaigns/step.ts';
 import { shapeOf } from '../../../src/recruitment/campaigns/template_checks.ts';
 import { type Footer, unsubscribeMailto } from '../../../src/recruitment/composing/footer.ts';
-import { oneLine, plainText } from '../../../src/recruitment/composing/lines.ts';
 import { composeMail, type Mail } from '../../../src/recruitment/composing/mail.ts';
 import {
   messageIdOf,
@@ -17,18 +16,15 @@ import {
   rowIdsOf,
   threadHeaders,
 } from '../../../src/recruitment/composing/message_ids.ts';
-import type { TemplateFault } from '../../../src/recruitment/composing/template_fault.ts';
+import type { TemplateFault } from '../../../src/recruitment/composing/template_fields.ts';
 import {
   knownValues,
   type TemplateValues,
   template_fields,
 } from '../../../src/recruitment/composing/template_fields.ts';
 import { checkTemplates, renderTemplates, type Templates } from '../../../src/recruitment/composing/templates.ts';
-import {
-  readUnsubscribeToken,
-  unsubscribeToken,
-  verifies,
-} from '../../../src/recruitment/unsubscribing/unsubscribe_token.ts';
+import { oneLine, plainText } from '../../../src/recruitment/composing/text.ts';
+import { readUnsubscribeToken, unsubscribeToken, verifies } from '../../../src/recruitment/unsubscribing/link.ts';
 
 const values: TemplateValues = {
   prospect: {

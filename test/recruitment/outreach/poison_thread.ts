@@ -1,4 +1,4 @@
-/** Classifier as the service does, but never ends at one word, and kills its process at another: a pattern that nobody knows of would do the one. */
+/** Classifies as the service does, but never ends at one word, and kills its process at another: a pattern that nobody knows of would do the one. */
 import { answerTasks } from '../../../src/core/threads/answer_tasks.ts';
 import { classify, type Unclassified } from '../../../src/recruitment/reading/classify.ts';
 
