@@ -1,6 +1,6 @@
 import type { WorkerExtension } from '../core/jobs/extension.ts';
 import type { WorkerContext } from '../core/jobs/worker_context.ts';
-import { extendWorker as extendWithScans } from './discovery/worker_extension.ts';
+import { extendWorker as extendWithScans } from './discovery/visits.ts';
 import { extendWorker as extendWithReading } from './reading/watches.ts';
 import { extendWorker as extendWithSending } from './sending/queues.ts';
 

@@ -10,7 +10,7 @@ import { openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
 import { writeEvents } from '../../src/products.ts';
-import { insertVisits } from '../../src/recruitment/discovery/start_visits.ts';
+import { insertVisits } from '../../src/recruitment/discovery/scan_visits.ts';
 import { createProspects } from '../../src/recruitment/prospects/create.ts';
 import { startNameServer } from '../core/net/name_server.ts';
 import type { Bench, Sample } from './harness.ts';

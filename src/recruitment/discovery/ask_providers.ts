@@ -1,17 +1,20 @@
 /**
- * Asks providers for the pages of a run, one after another. Each page is reserved, called for, and stored with all that follows from it; a task
- * that takes over begins where the last commit left off.
+ * Asks providers for the pages of a run, one after another. Each page is three steps: a transaction reserves it (its price, under the run's row), the call is made in
+ * no transaction, and a transaction stores its results, new prospects and where the run goes on. A task that takes over begins where the last commit left off.
+ *
+ * - After an interruption, a page that was reserved and costs money is never asked for again, since it may have been billed: it stays spent as `lost`. A
+ *   page that is free is asked for again. "Pays no page twice."
+ * - A page that was surely not billed (not reached, refused, 429, 5xx) gives its price back. 429 is waited for up to five seconds, three times.
+ * - A provider that fails is asked no more in this run; the others go on. A query that a provider refuses ends that step alone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { isOpen, lockRun, type Run } from '../runs/run.ts';
 import { ProviderFailure, type SearchPage } from '../search_providers/provider.ts';
-import { accessTo, dispatcherFor } from '../search_providers/provider_access.ts';
+import { accessTo, dispatcherFor, markUsedUp, spendUnits } from '../search_providers/provider_access.ts';
 import { providers } from '../search_providers/providers.ts';
-import { markUsedUp, takeUnits } from '../search_providers/quota.ts';
 import { claimRun, heldRun, releaseRun } from './claim.ts';
-import { findPagesOf } from './find_pages.ts';
 import {
   giveUpPaidPages,
   keepSteps,
@@ -21,17 +24,18 @@ import {
   settlePage,
   stepsOf,
 } from './next_page.ts';
+import { findPagesOf } from './page_index.ts';
 import { type Step, without } from './steps.ts';
 import { type Selection, storePage } from './store_page.ts';
 
 const call_timeout_ms = 15_000;
-/** How often a page is asked for that cost nothing and did not come. */
+/** The times that a page is asked for that cost nothing and did not come. */
 const most_tries = 3;
 const longest_wait_ms = 5_000;
 
-/** What a kind of run has of its own. */
+/** The parts that a kind of run has of its own. */
 export interface Asking {
-  /** Who is asked what. Called once. */
+  /** Plans who is asked what. Called once. */
   plan(tx: Tx, run: Run): Promise<Step[]>;
   selection(tx: Tx, run: Run): Promise<Selection>;
   /** All that could be asked for was. The run is locked and open. */
@@ -42,9 +46,9 @@ export interface Asking {
   again(tx: Tx): void;
 }
 
-export type Context = Pick<TaskContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping' | 'cut_off'>;
+type Context = Pick<TaskContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping' | 'cut_off'>;
 
-/** @throws RunIsTaken to be tried again */
+/** @throws RunIsHeld to be tried again */
 export async function askProviders(
   { organization_id, id }: { organization_id: string; id: string },
   context: Context,
@@ -63,8 +67,8 @@ export async function askProviders(
   }
 }
 
-class RunIsTaken extends Error {
-  override readonly name = 'RunIsTaken';
+class RunIsHeld extends Error {
+  override readonly name = 'RunIsHeld';
   constructor(id: string) {
     super(`${id} is asked about by another task; this one looks again later.`);
   }
@@ -72,7 +76,7 @@ class RunIsTaken extends Error {
 
 async function begin(tx: Tx, id: string, { worker_id }: Context, asking: Asking): Promise<string | undefined> {
   const claimed = await claimRun(tx, id, worker_id);
-  if (claimed.is === 'taken') throw new RunIsTaken(id);
+  if (claimed.is === 'held') throw new RunIsHeld(id);
   if (claimed.is === 'over') return undefined;
   if (claimed.is === 'interrupted') {
     await giveUpPaidPages(tx, id);
@@ -131,7 +135,7 @@ async function callOnce(organization_id: string, { step }: ReservedPage, context
   );
   if (!access) return new ProviderFailure('refused', `${provider.title} is not set up.`);
   const { units } = provider;
-  if (units !== undefined && !(await takeUnits(store, step.provider, access.credentials, units))) {
+  if (units !== undefined && !(await spendUnits(store, step.provider, access.credentials, units))) {
     return new ProviderFailure('quota_exhausted', `The daily quota at ${provider.title} is used up.`);
   }
   const dispatcher = await dispatcherFor(access, services);

@@ -1,4 +1,4 @@
-/** One task at a time asks for the pages of a run; a worker that dies gives its claims up. */
+/** One task at a time asks for the pages of a run; a worker that dies gives its claims up. The sixth interruption of a run ends it. */
 import { randomUUID } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { type Database, run as query } from '../../core/postgres/database.ts';
@@ -13,16 +13,16 @@ export type Claimed =
   /** It is over, or its organization is gone. */
   | { is: 'over' }
   /** Another task asks. */
-  | { is: 'taken' }
+  | { is: 'held' }
   /** Workers died of it, or with it, too often. */
   | { is: 'interrupted'; run: Run }
   | { is: 'mine'; run: Run; claim: string };
 
-/** Takes the run for a task. A claim that nobody gave back was its worker's end, which is counted. */
+/** Claims the run for a task. A claim that nobody gave back was its worker's end, which is counted. */
 export async function claimRun(tx: Tx, id: string, worker_id: string): Promise<Claimed> {
   const run = await lockRun(tx, id);
   if (!run || !isOpen(run)) return { is: 'over' };
-  if (run.claim !== null && (await isHeld(tx, id))) return { is: 'taken' };
+  if (run.claim !== null && (await isHeld(tx, id))) return { is: 'held' };
   const interruptions = run.interruptions + (run.claim === null ? 0 : 1);
   if (interruptions > most_interruptions) return { is: 'interrupted', run };
   const claim = randomUUID();
@@ -54,7 +54,7 @@ export async function heldRun(tx: Tx, id: string, claim: string): Promise<Run | 
 export const releaseRun = (tx: Tx, id: string): Promise<object[]> =>
   updateRun(tx, id, sql`claim = null, claimed_by = null, claimed_until = null`);
 
-/** What dead workers held can be taken at once. The claim stays: whoever takes it counts the interruption. */
+/** Frees what dead workers held. The claim stays: whoever claims the run next counts the interruption. */
 export async function freeClaims(database: Database, worker_ids: string[]): Promise<void> {
   await query(
     database,

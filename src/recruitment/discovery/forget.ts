@@ -1,4 +1,4 @@
-/** What searches keep of persons who are erased: URLs that a search was given, and results that were skipped. */
+/** Forgets what searches keep of persons who are erased: URLs that a search was given, and results that were skipped. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Prospect } from '../prospects/prospect.ts';

@@ -1,4 +1,4 @@
-/** Which page of a run is asked for next, and its reservation: before a page is asked for, its price is taken. */
+/** Decides which page of a run is asked for next, and reserves it: its price is spent before it is asked for. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
@@ -81,7 +81,7 @@ const reservedRows = (tx: Tx, run_id: string): Promise<PageRow[]> =>
     order by p.number`);
 
 /**
- * After an interruption: a page that costs money may have been paid for, so that it is never asked for again, and its step goes on behind it.
+ * Settles pages after an interruption: one that costs money may have been paid for, so that it is never asked for again, and its step goes on behind it.
  * It stays spent.
  */
 export async function giveUpPaidPages(tx: Tx, run_id: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** What the thread runs that reads pages. */
+/** The entry of the thread that reads pages. */
 import { answerTasks } from '../../core/threads/answer_tasks.ts';
 import { type Contacts, contactsOf } from '../addresses/contacts.ts';
 import { assess } from '../evidence/score.ts';

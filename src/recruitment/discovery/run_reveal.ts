@@ -1,4 +1,11 @@
-/** The task of a reveal: visits the prospect's pages, and keeps the addresses that it finds. */
+/**
+ * The task of a reveal: visits the prospect's pages, and keeps the addresses that it finds.
+ *
+ * - A YouTube channel is asked for by the data API first, where a key is set: addresses in its description have the source `channel_api`, and where one is
+ *   usable no page is visited. A unit of the key's quota.
+ * - It begins at the home page of the site; an account on a platform, at its own page.
+ * - A third worker that dies with it ends it: `failed`, with the credit back.
+ */
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
@@ -6,15 +13,16 @@ import { databaseTime } from '../../core/values/clock.ts';
 import type { Reveal } from '../addresses/reveal.ts';
 import { addAddresses, type FoundAddress } from '../contact/add_address.ts';
 import { usableAddresses } from '../contact/email_status.ts';
-import { isOneSite, webAddress } from '../pages/key.ts';
+import { isOneSite, profileUrl, webAddress } from '../pages/key.ts';
 import { refundCredit } from '../plan/credit.ts';
 import type { Prospect } from '../prospects/prospect.ts';
-import { addressesOfChannel } from './channel_api.ts';
+import { ProviderFailure } from '../search_providers/provider.ts';
+import { accessTo, dispatcherFor, spendUnits } from '../search_providers/provider_access.ts';
 import { Visits } from './visits.ts';
 
 const most_attempts = 3;
 
-export interface RevealId {
+interface RevealId {
   organization_id: string;
   prospect_id: string;
 }
@@ -24,17 +32,19 @@ export async function runReveal(id: RevealId, context: TaskContext): Promise<voi
     transaction(context.store, { organization_id: id.organization_id, request_id: null }, work);
   const site = await within((tx) => begin(tx, id.prospect_id));
   if (site === undefined) return;
-  const told = await addressesOfChannel(id.organization_id, site, context);
+  const from_channel = await addressesOfChannel(id.organization_id, site, context);
   const { isDead } = await import('../addresses/reveal.ts');
-  if (told.some((address) => !isDead(address))) {
-    return within((tx) => record(tx, id.prospect_id, { found: told, visited: 0, home: 'page', reason: null }, context));
+  if (from_channel.some((address) => !isDead(address))) {
+    return within((tx) =>
+      record(tx, id.prospect_id, { found: from_channel, visited: 0, home: 'page', reason: null }, context),
+    );
   }
   const { addresses, visited, home, reason } = await visitPages(site.home, context);
   const found = addresses.map(({ email, source_url, verification }) => ({
     ...{ email, source_url, verification, source: 'page' as const },
   }));
   await within((tx) =>
-    record(tx, id.prospect_id, { found: [...found, ...told], visited: visited.length, home, reason }, context),
+    record(tx, id.prospect_id, { found: [...found, ...from_channel], visited: visited.length, home, reason }, context),
   );
 }
 
@@ -51,7 +61,7 @@ async function visitPages(home: string, context: TaskContext): Promise<Reveal> {
   });
 }
 
-/** Where a reveal begins. */
+/** The page at which a reveal begins. */
 interface Site extends Pick<Prospect, 'channel' | 'key'> {
   home: string;
 }
@@ -138,4 +148,54 @@ async function end(tx: Tx, prospect_id: string, { state, addresses, pages, reaso
       finished_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
     where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id}`);
   if (credit === 'refunded') await refundCredit(tx, 'reveal', { prospect_id });
+}
+
+const call_timeout_ms = 15_000;
+const most_addresses = 5;
+
+/** The addresses in what a channel says of itself, read by the API of its platform; the best first. None where the channel has no such API, nobody set it up, its quota is used up, or it does not answer. */
+async function addressesOfChannel(
+  organization_id: string,
+  { channel, key }: Pick<Prospect, 'channel' | 'key'>,
+  context: TaskContext,
+): Promise<FoundAddress[]> {
+  if (channel !== 'youtube') return [];
+  const description = await descriptionOf(organization_id, key, context);
+  if (description === undefined) return [];
+  const [{ addressesInText }, { isDecoy, parseAddress }, { placeOf }, { verifyAddress }] = await Promise.all([
+    import('../addresses/text.ts'),
+    import('../addresses/address.ts'),
+    import('../addresses/place.ts'),
+    import('../addresses/verify.ts'),
+  ]);
+  const written = addressesInText(description).flatMap(({ email }) => parseAddress(email) ?? []);
+  const emails = [...new Set(written)].filter((email) => !isDecoy(email)).slice(0, most_addresses);
+  const { services, cut_off } = context;
+  const found = emails
+    .toSorted((one, other) => placeOf(one, false) - placeOf(other, false))
+    .map(async (email) => ({
+      ...{ email, source: 'channel_api' as const, source_url: profileUrl(channel, key) },
+      verification: await verifyAddress(email, { nameServers: services.name_servers, signal: cut_off }),
+    }));
+  return Promise.all(found);
+}
+
+async function descriptionOf(
+  organization_id: string,
+  key: string,
+  { store, services, cut_off }: TaskContext,
+): Promise<string | undefined> {
+  const access = await transaction(store, { organization_id, request_id: null }, (tx: Tx) =>
+    accessTo(tx, 'youtube', services),
+  );
+  if (!access) return undefined;
+  const { describeChannel, units_of_channels } = await import('../search_providers/youtube.ts');
+  if (!(await spendUnits(store, 'youtube', access.credentials, units_of_channels))) return undefined;
+  const dispatcher = await dispatcherFor(access, services);
+  try {
+    return await describeChannel(key, { ...access, dispatcher, cut_off, timeout_ms: call_timeout_ms });
+  } catch (error) {
+    if (error instanceof ProviderFailure) return undefined;
+    throw error;
+  }
 }

@@ -8,10 +8,9 @@ import { isOpen, lockRun, type Run, type ScanError } from '../runs/run.ts';
 import { provider_names } from '../search_providers/provider.ts';
 import { availableProviders } from '../search_providers/provider_access.ts';
 import { type Asking, askProviders } from './ask_providers.ts';
-import { failScan, finishScan } from './finish_scan.ts';
 import { stepsOf } from './next_page.ts';
+import { failScan, finishScan, startVisits } from './scan_visits.ts';
 import { no_filters } from './skip.ts';
-import { startVisits } from './start_visits.ts';
 import { planSteps, type Step, textsOfCompetitor } from './steps.ts';
 import { Visits } from './visits.ts';
 
@@ -20,7 +19,7 @@ const most_keywords = 10;
 const most_competitors = 5;
 const most_title_words = 6;
 
-export interface ScanId {
+interface ScanId {
   organization_id: string;
   id: string;
 }

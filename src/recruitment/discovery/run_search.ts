@@ -1,4 +1,4 @@
-/** The task of a search: asks providers, tells that it finished, and begins the scan behind it. */
+/** The task of a search: asks providers, emits that it finished, and begins the scan behind it. */
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -10,9 +10,9 @@ import { type Run, type SearchType, updateRun } from '../runs/run.ts';
 import { provider_names } from '../search_providers/provider.ts';
 import { availableProviders } from '../search_providers/provider_access.ts';
 import { type Asking, askProviders } from './ask_providers.ts';
+import { queueScanOf } from './scan_visits.ts';
 import { requestOf } from './search.ts';
 import { type SearchRequest, urlsOf } from './search_request.ts';
-import { queueScanOf } from './start_visits.ts';
 import { planSteps, type Step, textsOfCompetitor, type Wanted } from './steps.ts';
 
 const most_words_alike = 8;
@@ -20,7 +20,7 @@ const no_answer = 'No search provider answered.';
 const no_provider =
   'No search provider is set up. Set credentials with PUT /recruitment/v1/search_providers/{name}, or ask the operator.';
 
-export interface SearchId {
+interface SearchId {
   organization_id: string;
   id: string;
 }
@@ -97,8 +97,8 @@ async function complete(tx: Tx, run: Run, state: 'done' | 'stopped_at_ceiling'):
   const { id: search_id, brand_id, search_type, found } = run;
   await updateRun(tx, search_id, sql`state = ${state}, finished_at = ${tx.now}::timestamptz`);
   await queueScanOf(tx, run);
-  const told = { search_id, brand_id, search_type: search_type as SearchType, state, found };
-  tx.emit(event('search.completed', tx.organization_id, told));
+  const about = { search_id, brand_id, search_type: search_type as SearchType, state, found };
+  tx.emit(event('search.completed', tx.organization_id, about));
 }
 
 async function fail(tx: Tx, { id: search_id }: Run, error: string): Promise<void> {

@@ -1,3 +1,7 @@
+/**
+ * Scans over REST, and the schedule of weekly ones: on `scan_weekday` in `default_timezone`, with the first tick of that day, once; not on the day on which the brand
+ * was created, and not on the plan starter.
+ */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';

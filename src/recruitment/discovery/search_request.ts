@@ -11,7 +11,7 @@ const most_query = 500;
 const most_urls = 500;
 const most_list = 150_000;
 
-export const search_type_doc = {
+const search_type_doc = {
   keyword: 'pages and channels for `query`',
   competitor: 'pages that write about `competitor_domain` or link to it',
   lookalike: 'pages and channels like the prospect `like_prospect_id`',
@@ -33,7 +33,7 @@ const filters = {
     .describe('Skips prospects that are in a campaign, and those that were sent an email and have not answered.'),
   skip_homepages: z.boolean().describe('Skips pages that are the homepage of their site.'),
 };
-export const Filters = z.object(filters);
+const Filters = z.object(filters);
 
 export const request_fields = {
   search_type: z

@@ -1,4 +1,4 @@
-/** Which hits become results: pure but for what is known of prospects. */
+/** Decides which hits become results: pure but for what is known of prospects. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { canonicalKey, channelOf, registrableDomain } from '../pages/key.ts';
@@ -41,7 +41,7 @@ export function identify(hit: Hit): Identified | undefined {
   return channel && key ? { ...hit, channel, key } : undefined;
 }
 
-export interface Rules {
+interface Rules {
   filters: Filters;
   channels: Channel[];
   /** Domains of the brand and of its competitors. */
@@ -52,7 +52,7 @@ export interface Rules {
 
 export const sites: Channel[] = ['website', 'podcast', 'newsletter', 'other'];
 
-/** Why a hit is no result, by itself and those before it. */
+/** The reason why a hit is no result, by itself and those before it. */
 export function skippedBy({ url, channel, key }: Identified, rules: Rules): SkipReason | undefined {
   const { filters, channels, own_domains, domains } = rules;
   const domain = registrableDomain(url) ?? '';
@@ -68,7 +68,7 @@ export function skippedBy({ url, channel, key }: Identified, rules: Rules): Skip
 /** A site of many is not one place: each account there is. */
 export const placeOf = (channel: Channel, key: string): string => (sites.includes(channel) ? key : `${channel} ${key}`);
 
-export const isHomepage = (url: string): boolean => {
+const isHomepage = (url: string): boolean => {
   const parsed = URL.parse(url);
   return parsed !== null && parsed.search === '' && /^\/(?:index\.\w{3,5})?$/.test(parsed.pathname);
 };
@@ -79,7 +79,7 @@ interface KnownRow {
   reason: SkipReason;
 }
 
-/** Who is not to be found, because of what the organization knows of them, whichever of its brands they were found for. */
+/** The hits that are not to be found, because of what the organization knows of them, whichever of its brands they were found for. */
 export async function skippedByHistory(
   tx: Tx,
   hits: Identified[],

@@ -1,4 +1,4 @@
-/** Which provider is asked what: pure functions on plain values. */
+/** Plans which provider is asked what: pure functions on plain values. */
 import type { Channel, ProviderName, ProviderQuery } from '../search_providers/provider.ts';
 
 /** One query to one provider, and where it stands. It is kept with the run. */
@@ -12,7 +12,7 @@ export interface Step {
   over: 'end' | 'failed' | 'ceiling' | null;
 }
 
-/** What is looked for, whoever is asked. */
+/** The things that are looked for, whoever is asked. */
 export interface Wanted {
   texts: string[];
   channels: Channel[];

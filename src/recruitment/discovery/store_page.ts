@@ -20,7 +20,7 @@ import {
 } from './skip.ts';
 import { afterPage } from './steps.ts';
 
-/** What of a run's request decides which hits become results. */
+/** The parts of a run's request that decide which hits become results. */
 export interface Selection {
   filters: Filters;
   channels: Channel[];
@@ -29,13 +29,13 @@ export interface Selection {
   most_results: number;
 }
 
-interface Judged {
+interface Checked {
   hit: Hit;
   who: Identified | undefined;
   reason: SkipReason | undefined;
 }
 
-/** The run is locked and open, and the page reserved. */
+/** Stores a page that is reserved, of a run that is locked and open. */
 export async function storePage(
   tx: Tx,
   vault: Vault,
@@ -44,8 +44,8 @@ export async function storePage(
   page: SearchPage,
   selection: Selection,
 ): Promise<void> {
-  const judged = await judge(tx, run, usable(page.hits), selection);
-  const counts = await insertResults(tx, vault, run, step.provider, judged);
+  const checked = await checkHits(tx, run, usable(page.hits), selection);
+  const counts = await insertResults(tx, vault, run, step.provider, checked);
   await settlePage(tx, run.id, number, 'stored', page.hits.length);
   await keepSteps(tx, run.id, afterPage((await stepsOf(tx, run.id)) ?? [], place, page.next));
   await updateRun(
@@ -74,7 +74,7 @@ function usable(hits: Hit[]): Hit[] {
   return [...by_url.values()];
 }
 
-async function judge(tx: Tx, run: Run, hits: Hit[], selection: Selection): Promise<Judged[]> {
+async function checkHits(tx: Tx, run: Run, hits: Hit[], selection: Selection): Promise<Checked[]> {
   const fresh = await notYetSeen(tx, run.id, hits);
   const { filters, channels, own_sites } = selection;
   const own_domains = new Set(own_sites.flatMap((site) => registrableDomain(site) ?? []));
@@ -85,15 +85,15 @@ async function judge(tx: Tx, run: Run, hits: Hit[], selection: Selection): Promi
     identified.flatMap(({ who }) => who ?? []),
     filters,
   );
-  const judged: Judged[] = [];
+  const checked: Checked[] = [];
   let results = run.results;
   for (const { hit, who } of identified) {
     if (results >= selection.most_results) break;
     const reason = who ? (known.get(`${who.channel} ${who.key}`) ?? skippedBy(who, rules)) : 'not_a_prospect';
     if (reason === undefined) results++;
-    judged.push({ hit, who, reason });
+    checked.push({ hit, who, reason });
   }
-  return judged;
+  return checked;
 }
 
 async function notYetSeen(tx: Tx, run_id: string, hits: Hit[]): Promise<Hit[]> {
@@ -115,8 +115,8 @@ async function domainsSoFar(tx: Tx, run_id: string, { one_per_domain }: Filters)
   return new Set(rows.map(({ channel, key }) => placeOf(channel, key)));
 }
 
-async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, judged: Judged[]) {
-  const wanted = judged.flatMap(({ who, reason }) => (who && reason === undefined ? [who] : []));
+async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, checked: Checked[]) {
+  const wanted = checked.flatMap(({ who, reason }) => (who && reason === undefined ? [who] : []));
   const created = await createProspects(
     tx,
     vault,
@@ -127,12 +127,12 @@ async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, j
   const named = await withoutErased(
     tx,
     vault,
-    judged.flatMap(({ who }) =>
+    checked.flatMap(({ who }) =>
       who ? [{ brand_id: run.brand_id, channel: who.channel, key: who.key, url: who.url }] : [],
     ),
   );
   const may_be_named = new Set(named.map(({ url }) => url));
-  const rows = judged.map(({ hit, who, reason }) =>
+  const rows = checked.map(({ hit, who, reason }) =>
     resultOf(hit, who && may_be_named.has(who.url) ? who : undefined, reason, by_hit.get(hit.url)),
   );
   if (rows.length > 0) {
@@ -166,7 +166,7 @@ function homeOf(channel: Channel, key: string, url: string): string {
   return home === undefined || contradicts(channel, key, home) ? profileUrl(channel, key) : home;
 }
 
-/** What names no prospect is not kept, and who was erased is not told from it. */
+/** Keeps nothing of what names no prospect: who was erased looks the same. */
 function resultOf(
   { url, title, description }: Hit,
   who: Identified | undefined,

@@ -6,18 +6,17 @@ import { type Brand, brands } from '../brands/brand.ts';
 import type { Visit } from '../pages/visit.ts';
 import { addEvidence } from '../prospects/evidence.ts';
 import { isOpen, lockRun, type Run, updateRun } from '../runs/run.ts';
-import { failScan, finishScan } from './finish_scan.ts';
-import { busyUntil } from './host_turn.ts';
+import { storePageOf } from './page_index.ts';
 import type { ReadForBrand } from './page_reader.ts';
-import { storePageOf } from './stored_page.ts';
-import { Visits } from './visits.ts';
+import { failScan, finishScan } from './scan_visits.ts';
+import { busyUntil, Visits } from './visits.ts';
 
 const most_attempts = 3;
 const most_interruptions = 20;
 /** A job does not wait longer than so for its host's turn: it comes back. */
 const longest_wait_ms = 3_000;
 
-export interface VisitId {
+interface VisitId {
   organization_id: string;
   run_id: string;
   number: number;

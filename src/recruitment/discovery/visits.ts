@@ -1,12 +1,18 @@
+/** How a worker visits pages: over its own connections, one request a second to a host over all workers, which is a row of `recruitment.host_turn`. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
-import type { Database } from '../../core/postgres/database.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
 import type { Services } from '../../core/resource/services.ts';
+import type { Pacing } from '../pages/pacing.ts';
 import type { Visit } from '../pages/visit.ts';
 import type { Visitor } from '../pages/visitor.ts';
-import { sharedPacing } from './host_turn.ts';
+import { freeClaims } from './claim.ts';
 import { PageReader } from './page_reader.ts';
 
-/** What a worker visits pages with: its connections, the robots.txt files that it has read, and the thread that reads pages. Opened with the first visit. */
+/** The means by which a worker visits pages: its connections, the robots.txt files that it has read, and the thread that reads pages. Opened with the first visit. */
 export class Visits {
   readonly reader: PageReader;
   readonly #database: Database;
@@ -47,4 +53,77 @@ export class Visits {
     this.reader.close();
     await (await this.#visitor)?.close();
   }
+}
+
+const forgotten_after_s = 3_600;
+
+/** One request a second to a host, by whichever worker: the turns of a host follow one another in a row of the database. */
+const sharedPacing = (database: Database, interval_ms: number): Pacing => ({
+  async turn(host, delay_ms = 0, signal) {
+    const wait_ms = await nextTurn(database, host, Math.max(interval_ms, delay_ms));
+    if (wait_ms > 0) await sleep(wait_ms, undefined, { signal });
+  },
+  hold(host, ms) {
+    // Politeness that could not be written down is not worth failing a visit for.
+    holdHost(database, host, ms).catch(() => {});
+  },
+});
+
+/** @returns in how many milliseconds the turn is */
+async function nextTurn(database: Database, host: string, interval_ms: number): Promise<number> {
+  const interval = sql`make_interval(secs => ${interval_ms / 1_000}::double precision)`;
+  const [row] = await run<{ wait_ms: number }>(
+    database,
+    sql`
+      with turn as (
+        insert into recruitment.host_turn as t (host, next_at)
+        values (${host}, clock_timestamp() + ${interval})
+        on conflict (host) do update set next_at = greatest(t.next_at, clock_timestamp()) + ${interval}
+        returning t.next_at
+      )
+      select (extract(epoch from turn.next_at - ${interval} - clock_timestamp()) * 1000)::double precision as wait_ms from turn`,
+  );
+  return row?.wait_ms ?? 0;
+}
+
+const holdHost = (database: Database, host: string, ms: number): Promise<object[]> =>
+  run(
+    database,
+    sql`
+      insert into recruitment.host_turn as t (host, next_at)
+      values (${host}, clock_timestamp() + make_interval(secs => ${ms / 1_000}::double precision))
+      on conflict (host) do update set next_at = greatest(t.next_at, excluded.next_at)`,
+  );
+
+/** The time of the host's next turn, in ISO 8601, where that is further away than so. */
+export async function busyUntil(database: Database, host: string, ms: number): Promise<string | undefined> {
+  const [row] = await run<{ next_at: string }>(
+    database,
+    sql`
+      select t.next_at
+      from recruitment.host_turn t
+      where t.host = ${host} and t.next_at > clock_timestamp() + make_interval(secs => ${ms / 1_000}::double precision)`,
+  );
+  return row?.next_at;
+}
+
+const forgetTurns = (database: Database): Promise<object[]> =>
+  run(
+    database,
+    sql`delete from recruitment.host_turn t where t.next_at < now() - make_interval(secs => ${forgotten_after_s})`,
+  );
+
+const forget_every_ms = 600_000;
+
+/** The part that discovery adds to a worker. */
+export function extendWorker(context: WorkerContext): WorkerExtension {
+  const { database } = context.store;
+  const visits = new Visits(context);
+  return {
+    parts: [visits],
+    chores: [{ every_ms: forget_every_ms, run: async () => void (await forgetTurns(database)) }],
+    freeFromDead: (worker_ids) => freeClaims(database, worker_ids),
+    idle: async () => {},
+    close: () => visits.close(),
+  };
 }

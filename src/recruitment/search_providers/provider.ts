@@ -50,7 +50,7 @@ export interface ProviderContext {
   credentials: Credentials;
   /** The provider's base URL, or what a setting puts in its place. */
   url: string;
-  /** What calls are made through: one that judges addresses, where the organization named the host. */
+  /** What calls are made through: one that checks addresses, where the organization named the host. */
   dispatcher: Dispatcher;
   /** Aborts the calls. */
   cut_off: AbortSignal;
@@ -94,7 +94,7 @@ export interface SearchProvider {
   check(context: ProviderContext): Promise<{ warnings: string[] }>;
 }
 
-export type FailureKind =
+type FailureKind =
   /** It was not reached, answered 5xx or something that is not documented. */
   | 'unavailable'
   /** No answer came in time: nobody knows whether the call counts. */

@@ -1,4 +1,4 @@
-/** One HTTP call to a provider, and what is known when it fails. The one place where a call's failure is judged. */
+/** One HTTP call to a provider, and what is known when it fails. The one place where a call's failure is classified. */
 import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { isBeforeSending, parsedJson, readText, retryAfterOf } from '../../core/net/answer.ts';

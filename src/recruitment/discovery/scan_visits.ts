@@ -1,10 +1,17 @@
-/** Which pages a scan visits, each by a job of its own. */
+/**
+ * Begins the visits of a scan, each a job of its own, and ends the scan after the last.
+ *
+ * - A scan also visits up to 100 known prospects of the brand that were not visited within six days: that is how it finds something new about them.
+ * - It visits the first page of each host, then the second of those that have several: pages that wait for one host hold up no other one.
+ */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { newId } from '../../core/values/id.ts';
-import { type Run, updateRun } from '../runs/run.ts';
-import { finishScan } from './finish_scan.ts';
+import { event } from '../events/event.ts';
+import { refundCredit } from '../plan/credit.ts';
+import { type Run, type ScanError, type Trigger, updateRun } from '../runs/run.ts';
+import { stepsOf } from './next_page.ts';
 
 interface Planned {
   prospect_id: string;
@@ -22,7 +29,7 @@ export async function startVisits(tx: Tx, run: Run): Promise<void> {
   if (found.length + known.length === 0) await finishScan(tx, run);
 }
 
-/** The scan behind a search visits what that found. @returns its id, or undefined where there is nothing to visit */
+/** Begins the scan behind a search, which visits what that found. @returns its id, or undefined where there is nothing to visit */
 export async function queueScanOf(tx: Tx, search: Run): Promise<string | undefined> {
   const found = await foundBy(tx, search.id);
   if (found.length === 0) return undefined;
@@ -59,7 +66,7 @@ const knownOf = (tx: Tx, brand_id: string, found: Planned[]): Promise<Planned[]>
     order by last.done_at nulls first, p.id
     limit ${most_known}`);
 
-/** Each a job, in their order but for hosts with several pages: a host is asked once a second, and others are asked meanwhile. */
+/** Enqueues a job for each, in their order but for hosts with several pages: a host is asked once a second, and others are asked meanwhile. */
 export async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): Promise<void> {
   const rows = hostsInTurn(planned).map((one, nth) => ({ ...one, number: nth + 1 }));
   await tx.all(sql`
@@ -81,4 +88,51 @@ function hostsInTurn(planned: Planned[]): Planned[] {
     return { one, nth };
   });
   return placed.toSorted((a, b) => a.nth - b.nth).map(({ one }) => one);
+}
+
+/** Finishes a scan, whose run is locked and open. */
+export async function finishScan(tx: Tx, { id, brand_id, trigger }: Run): Promise<void> {
+  const steps = (await stepsOf(tx, id)) ?? [];
+  const state = steps.some(({ over }) => over === 'ceiling') ? 'stopped_at_ceiling' : 'done';
+  const found = await countFound(tx, id);
+  await updateRun(tx, id, sql`state = ${state}, found = ${found}, finished_at = ${tx.now}::timestamptz`);
+  await noteScan(tx, brand_id);
+  const about = { scan_id: id, brand_id, trigger: trigger as Trigger, state, found } as const;
+  tx.emit(event('scan.completed', tx.organization_id, about));
+}
+
+/** Counts the prospects that it made, and those with new evidence. What a search had found is not counted again by the scan behind it. */
+async function countFound(tx: Tx, run_id: string): Promise<number> {
+  const { found } = await tx.one<{ found: number }>(sql`
+    select count(*)::integer as found
+    from (
+      select r.prospect_id
+      from recruitment.run_result r
+      where r.organization_id = ${tx.organization_id} and r.run_id = ${run_id} and r.outcome = 'new'
+      union
+      select v.prospect_id
+      from recruitment.visit v
+      where v.organization_id = ${tx.organization_id} and v.run_id = ${run_id} and v.has_new_evidence
+    ) as prospect`);
+  return found;
+}
+
+const noteScan = (tx: Tx, brand_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.brand t
+    set last_scan_at = ${tx.now}::timestamptz
+    where t.organization_id = ${tx.organization_id} and t.id = ${brand_id}`);
+
+/** Fails a scan, whose run is locked and open. */
+export async function failScan(tx: Tx, { id, brand_id, trigger, credit }: Run, error: ScanError): Promise<void> {
+  const credit_refunded = credit === 'taken';
+  await updateRun(
+    tx,
+    id,
+    sql`state = 'failed', error = ${error}, finished_at = ${tx.now}::timestamptz,
+      credit = ${credit_refunded ? 'refunded' : credit}`,
+  );
+  if (credit_refunded) await refundCredit(tx, 'scan', { scan_id: id });
+  const about = { scan_id: id, brand_id, trigger: trigger as Trigger, error, credit_refunded };
+  tx.emit(event('scan.failed', tx.organization_id, about));
 }
