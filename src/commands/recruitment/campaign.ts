@@ -111,11 +111,11 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
           when t.state = 'scheduled' then 'start'
           when t.state <> 'sending' then t.state
           when not connected.any then 'no inbox'
-          when lane.goes_at is not null then ${limits_json}::json ->> lane.waits_for
+          when queue.goes_at is not null then ${limits_json}::json ->> queue.waits_for
           when counted.unscheduled > 0 then 'scheduling'
           else 'no email is left'
         end as waits_for,
-        case when t.state = 'scheduled' then t.start_at when lane.waits_for is not null then lane.goes_at end as goes_on_at
+        case when t.state = 'scheduled' then t.start_at when queue.waits_for is not null then queue.goes_at end as goes_on_at
       from recruitment.campaign t
       cross join lateral (
         select json_build_object(
@@ -148,7 +148,7 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
         where l.organization_id = t.organization_id and l.campaign_id = t.id
         order by l.goes_at
         limit 1
-      ) lane on true
+      ) queue on true
       where ${where}
       order by t.created_at desc, t.id desc
       limit ${most_listed}`),

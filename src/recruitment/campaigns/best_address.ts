@@ -16,7 +16,7 @@ export interface Reached {
   timezone: string | null;
   country_code: string | null;
   address: ChosenAddress | null;
-  /** Why there is no address. */
+  /** The reason why there is no address. */
   reason: SendFailure | null;
 }
 

@@ -79,7 +79,7 @@ const defaults = {
 };
 
 const { name, ...optional } = settings;
-/** When one of these changes, the emails that were not sent yet get new times. */
+/** Fields at whose change the emails that were not sent yet get new times. */
 const scheduled_by = [
   'inbox_ids',
   'steps',

@@ -32,7 +32,7 @@ export async function finishCampaigns(tx: Tx, campaign_ids: string[]): Promise<v
   }
 }
 
-/** It sends, and nobody is left or being added. */
+/** The condition that a campaign `t` is over: it sends, and nobody is left or being added. */
 export const is_over = sql`(
   t.state = 'sending'
   and not exists (

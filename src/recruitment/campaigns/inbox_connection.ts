@@ -145,7 +145,7 @@ interface Leaving {
   has_begun: boolean;
 }
 
-/** Those that have begun fail, which finishes campaigns that are over by that; the others are scheduled anew. */
+/** Fails those that have begun, which finishes campaigns that are over by that; has the others scheduled anew. */
 async function moveFromInbox(tx: Tx, leaving: Leaving[]): Promise<void> {
   const begun = leaving.filter((one) => one.has_begun);
   const others = leaving.filter((one) => !one.has_begun);
@@ -188,7 +188,7 @@ const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>
     order by t.id
     for no key update of t`);
 
-/** Those of the campaigns that have no other inbox that is connected. */
+/** Finds those of the campaigns that have no other inbox that is connected. */
 async function withoutOther(tx: Tx, open: Campaign[], inbox_id: string): Promise<Set<string>> {
   const without = await tx.all<{ id: string }>(sql`
     select t.id from recruitment.campaign t

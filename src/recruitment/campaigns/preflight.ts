@@ -211,7 +211,7 @@ interface Limits {
 const most_days = 3650;
 
 /**
- * How many calendar days it takes, about, until every prospect was sent the first email: what inboxes may send on a day, one gap apart, with nothing else to
+ * Estimates the calendar days until every prospect was sent the first email: what inboxes may send on a day, one gap apart, with nothing else to
  * send. Null: more than ten years.
  */
 function daysFor(prospects: number, inboxes: Capable[], limits: Limits): number | null {

@@ -8,7 +8,7 @@ import { type Rendered, renderTemplates } from '../composing/templates.ts';
 import type { Campaign } from './campaign.ts';
 import { type Step, templatesOf, textsOf, variantFor } from './step.ts';
 
-/** Which text: without a variant, the one that a sequence gets, else the step's own. */
+/** The text that is asked for: without a variant, the one that a sequence gets, else the step's own. */
 interface Asked {
   step_index: number;
   variant?: number | undefined;

@@ -36,7 +36,7 @@ export const isUnscheduling = async (tx: Tx, campaign_id: string): Promise<boole
     select from recruitment.campaign t where ${tenant(tx)} and t.id = ${campaign_id} and t.is_unscheduling`)) !==
   undefined;
 
-/** By the index of those that have a time: the others are not read again with each part. @returns how many */
+/** Takes the times of some, by the index of those that have one: the others are not read again with each part. @returns how many */
 export async function unscheduleSome(tx: Tx, campaign_id: string): Promise<number> {
   const taken = await tx.all(sql`
     with scheduled as materialized (

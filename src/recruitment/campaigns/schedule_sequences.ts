@@ -150,7 +150,7 @@ async function chooseAddresses(tx: Tx, rows: Unscheduled[], reached: Map<string,
   return { failed, addresses };
 }
 
-/** Those whose prospects have an address that an entry has barred whose job is still to end them. */
+/** Finds those whose prospects have an address that an entry has barred whose job is still to end them. */
 async function beingBarred(tx: Tx, failed: FailedSequence[]): Promise<{ id: string; end: End }[]> {
   const suppressed = failed.filter(({ reason }) => reason === 'suppressed').map(({ id }) => id);
   if (suppressed.length === 0) return [];

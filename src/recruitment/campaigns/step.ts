@@ -84,7 +84,7 @@ export function templatesOf(step: Step, { step_index, variant }: { step_index: n
   return step_index === 0 ? text : { ...text, subject: 'Re:' };
 }
 
-/** Which of the texts a sequence gets: the same one each time. */
+/** Chooses the text that a sequence gets: the same one each time. */
 export const variantFor = (
   step: Step,
   { sequence_id, step_index }: { sequence_id: string; step_index: number },

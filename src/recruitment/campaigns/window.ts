@@ -81,7 +81,7 @@ function timeOfDay(text: string): number {
   return (hours * 60 + minutes) * minute_ms;
 }
 
-/** By ISO 8601: the reading of a clock in UTC has the weekday of UTC. */
+/** The weekday by ISO 8601: the reading of a clock in UTC has the weekday of UTC. */
 const weekday = (local: LocalMs): number => new Date(local).getUTCDay() || 7;
 
 /** The zone whose clock a schedule goes by for one prospect. */

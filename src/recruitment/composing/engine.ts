@@ -18,7 +18,7 @@ const most_output = 200_000;
 /** Characters of what is searched for: the time of a search grows with both texts, and nothing stops it in between. */
 const most_searched = 100;
 const searching_filters = ['remove', 'remove_first', 'replace', 'replace_first', 'split'];
-/** Of processor time, so that load ends no template: the last resort, as the other limits end nearly all within milliseconds. */
+/** The limit of processor time, so that load ends no template: the last resort, as the other limits end nearly all within milliseconds. */
 const most_ms = 300;
 
 /** A template takes more than it may. */

@@ -1,6 +1,6 @@
 import { escapeHtml, oneLine } from './text.ts';
 
-/** What every mail that nobody asked for ends with. */
+/** The end of every mail that nobody asked for. */
 export interface Footer {
   unsubscribe_url: string;
   /** A mailto: URL, as `unsubscribeMailto` makes it. */
@@ -100,7 +100,7 @@ export const footerText = (footer: Footer): string =>
     .map(([sentence, text]) => `${sentence} ${text}`)
     .join('\n');
 
-/** In a table of its own, whose style names all that could make it unreadable. */
+/** Writes the footer in a table of its own, whose style names all that could make it unreadable. */
 export function footerHtml(footer: Footer): string {
   const lines = linesOf(footer).map(
     ([sentence, text, url]) => `${escapeHtml(sentence)} ${url ? linkTo(url) : escapeHtml(text)}`,

@@ -12,7 +12,7 @@ interface StoredIds {
   other_message_ids: string[];
 }
 
-/** What the mail before says of itself, each id in angle brackets. */
+/** The ids of the mail before, each id in angle brackets. */
 interface Previous {
   message_id: string;
   /** Its References; null or empty where it has none. */
@@ -22,7 +22,7 @@ interface Previous {
 /** Servers refuse long fields: a thread keeps the first of its mails and the last ones. */
 const most_references = 10;
 
-/** In-Reply-To and References of an answer (RFC 5322, 3.6.4). */
+/** The headers In-Reply-To and References of an answer (RFC 5322, 3.6.4). */
 export function threadHeaders({ message_id, references }: Previous): { in_reply_to: string; references: string } {
   const all = [...new Set([...messageIds(references ?? ''), ...messageIds(message_id)])];
   const kept = all.length > most_references ? [...all.slice(0, 1), ...all.slice(1 - most_references)] : all;
@@ -65,7 +65,7 @@ export function idGivenBy(answer: string, host: string): string | null {
   return named === undefined ? null : bare(named);
 }
 
-/** By what a message is found whose Message-ID a mail names: of SES's, which names the region where our server's name may not, both. */
+/** The names by which a message is found whose Message-ID a mail names: of SES's, which names the region where our server's name may not, both. */
 export const namesOf = (id: string): string[] => [...new Set([id, id.replace(ses_domain, '@email.amazonses.com')])];
 
 /** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. @param resends how often it was sent again: each time by another one */

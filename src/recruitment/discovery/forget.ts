@@ -7,7 +7,7 @@ import { identify, sites } from './skip.ts';
 
 type Person = Pick<Prospect, 'brand_id' | 'channel' | 'key'>;
 
-/** In place of a URL. A list stays as long as it is, so that a search goes on where it stands. */
+/** The text in place of a URL. A list stays as long as it is, so that a search goes on where it stands. */
 const forgotten_url = 'urn:rail:erased';
 
 /** Results with a prospect go with it. */

@@ -41,7 +41,7 @@ export class PageReader {
     return (await this.#read({ visited })) as Contacts | undefined;
   }
 
-  /** What takes too long, needs too much memory or fails would do so again. @throws Error where it is closed */
+  /** Reads a page once: what takes too long, needs too much memory or fails would do so again. @throws Error where it is closed */
   async #read({ visited: { text, url, content }, ...task }: PageTask): Promise<ReadForBrand | Contacts | undefined> {
     try {
       return await this.#thread.ask({ visited: { text, url, content }, ...task });

@@ -94,7 +94,7 @@ function wantedBy({ keywords, competitors, channels, countries, languages, name 
   return { texts: named.length > 0 ? named : [fallback], channels, countries, languages };
 }
 
-/** Without an answer there is nothing to visit, unless a ceiling was in the way. */
+/** Begins the visits. Without an answer there is nothing to visit, unless a ceiling was in the way. */
 async function finishAsking(tx: Tx, run: Run, steps: Step[]): Promise<void> {
   const has_answer = steps.some(({ pages }) => pages > 0);
   const is_stopped = steps.some(({ over }) => over === 'ceiling');

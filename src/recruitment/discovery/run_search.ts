@@ -66,7 +66,7 @@ async function wantedBy(tx: Tx, request: SearchRequest, brand: Brand | undefined
   };
 }
 
-/** What the prospect says of itself, in a few of its words. */
+/** The words in which a prospect describes itself, a few of them. */
 async function textsLike(tx: Tx, prospect_id: string): Promise<string[]> {
   const like = await tx.maybe<{ name: string | null; description: string | null; keywords: string[] }>(sql`
     select t.name, t.description,
@@ -79,7 +79,7 @@ async function textsLike(tx: Tx, prospect_id: string): Promise<string[]> {
   return [...new Set([said, like.keywords.slice(0, 3).join(' '), like.name ?? ''])].filter((text) => text !== '');
 }
 
-/** Without an answer the search could not start, unless a ceiling was in the way. */
+/** Ends a search. Without an answer it could not start, unless a ceiling was in the way. */
 async function finish(tx: Tx, run: Run, steps: Step[], services: Services): Promise<void> {
   const is_stopped = steps.some(({ over }) => over === 'ceiling');
   if (run.state === 'queued' && !is_stopped) return fail(tx, run, await errorOf(tx, steps, services));

@@ -89,7 +89,7 @@ export const searches = resource({
 });
 export type Search = z.infer<typeof searches.record>;
 
-/** What a search was asked for. */
+/** Reads the request of a search. */
 export const requestOf = async (tx: Tx, search_id: string): Promise<SearchRequest> =>
   (
     await tx.one<{ request: SearchRequest }>(sql`

@@ -1,4 +1,4 @@
-/** What a search is asked for. */
+/** The request of a search. */
 import { z } from 'zod';
 import { country, domain, language, text } from '../../core/values/fields.ts';
 import { ceiling, minorNotNegative } from '../../core/values/money.ts';

@@ -5,10 +5,10 @@ import type { Channel, ProviderName, ProviderQuery } from '../search_providers/p
 export interface Step {
   provider: ProviderName;
   query: ProviderQuery;
-  /** Where its next page begins. Null: its first one. */
+  /** The place where its next page begins. Null: its first one. */
   cursor: string | null;
   pages: number;
-  /** Why it is asked no more. Null: it goes on. */
+  /** The reason why it is asked no more. Null: it goes on. */
   over: 'end' | 'failed' | 'ceiling' | null;
 }
 
@@ -27,7 +27,7 @@ export interface Wanted {
 const most_steps = 24;
 const most_locales = 4;
 
-/** What a text becomes where a channel is searched by a web search. Undefined: the channel has no words of its own. */
+/** The words that a web search for a channel adds to a text. Undefined: the channel has no words of its own. */
 const channel_words: Readonly<Record<Channel, string>> = {
   website: '',
   other: '',
@@ -105,7 +105,7 @@ export const without = (steps: Step[], place: number, over: 'failed' | 'ceiling'
     return is_meant && step.over === null ? { ...step, over } : step;
   });
 
-/** What a competitor is searched by. */
+/** The texts that a competitor is searched by. */
 export function textsOfCompetitor(domain: string): string[] {
   const name = domain.split('.')[0] as string;
   return [`"${domain}"`, `${name} review`, `${name} coupon`, `${name} alternative`, `${name} affiliate`];

@@ -105,7 +105,7 @@ async function notYetSeen(tx: Tx, run_id: string, hits: Hit[]): Promise<Hit[]> {
   return hits.filter(({ url }) => !urls.has(url));
 }
 
-/** Where another page of the run has its results. */
+/** The domains of results of other pages of the run. */
 async function domainsSoFar(tx: Tx, run_id: string, { one_per_domain }: Filters): Promise<Set<string>> {
   if (!one_per_domain) return new Set();
   const rows = await tx.all<Identified>(sql`
@@ -160,7 +160,7 @@ const rowOf = (run: Run, { channel, key, url, title, description, ...rest }: Ide
   ...{ country_code: rest.country_code ?? null, language_code: rest.language_code ?? null },
 });
 
-/** Of a site the home page, as it was found: with its scheme and port. Of an account its profile. */
+/** The address of a prospect: of a site the home page, as it was found: with its scheme and port. Of an account its profile. */
 function homeOf(channel: Channel, key: string, url: string): string {
   const home = registrableDomain(url) === key ? `${new URL(url).origin}/` : undefined;
   return home === undefined || contradicts(channel, key, home) ? profileUrl(channel, key) : home;

@@ -1,4 +1,4 @@
-/** How a worker visits pages: over its own connections, one request a second to a host over all workers, which is a row of `recruitment.host_turn`. */
+/** Visits pages for a worker: over its own connections, one request a second to a host over all workers, which is a row of `recruitment.host_turn`. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';

@@ -28,9 +28,9 @@ export interface Sharing {
 }
 
 interface Pace {
-  /** How often the other folders are looked into, and what was set aside. */
+  /** The time between looks into the other folders, and at what was set aside. */
   other_folders_ms: number;
-  /** How often a server without IDLE is asked. */
+  /** The time between questions to a server without IDLE. */
   poll_ms: number;
   /** A server that owes an answer for so long is gone. One that idles is asked whether it is there as often. */
   silence_ms: number;

@@ -14,7 +14,7 @@ export interface ReadInbox {
   inbox_id: string;
 }
 
-/** Where a mail lies in a mailbox. */
+/** The place of a mail in a mailbox. */
 export interface Place {
   inbox_id: string;
   /** The worker that reads it. */
@@ -91,7 +91,7 @@ export async function advanceTo(
 /** Stands for the UIDVALIDITY that a server does not give. */
 export const no_validity = '0';
 
-/** Where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
+/** Reads where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
 export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
   await tx.all(sql`
     update recruitment.inbox_reader r set refused = 0, unreachable_since = null, login_answer = null

@@ -23,7 +23,7 @@ export interface StoredMail {
   arrived_at: Date;
 }
 
-/** What belongs to the transaction that reads a mail. */
+/** The parts of the transaction that reads a mail. */
 export interface Moves {
   /** Comes first. False: the mail is not to be read any more. */
   begin?(tx: Tx): Promise<boolean>;
@@ -31,7 +31,7 @@ export interface Moves {
   advance(tx: Tx): Promise<void>;
 }
 
-/** What a mail is read by. `incomplete`: more of it must be fetched first. */
+/** Reads and applies a mail. `incomplete`: more of it must be fetched first. */
 type ApplyMail = (mail: StoredMail, moves: Moves) => Promise<'applied' | 'incomplete'>;
 
 export interface FolderReading {
@@ -47,7 +47,7 @@ export interface FolderReading {
 }
 
 const most_mails = 16;
-/** Of mails that answer none of ours, no more is fetched. */
+/** Bytes of a mail that answers none of ours: no more is fetched. */
 const first_bytes = 256 << 10;
 const most_bytes = 4 << 20;
 const few_bytes = 64 << 10;
@@ -147,7 +147,7 @@ async function readMails(client: ImapFlow, reading: FolderReading, { folder, cur
   }
 }
 
-/** How often a mail was begun, and not finished. */
+/** Counts how often a mail was begun, and not finished. */
 const lossesAt = ({ begun_uid, tries }: Cursor, uid: number | undefined): number => (begun_uid === uid ? tries : 0);
 
 async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Promise<Map<number, FetchMessageObject>> {
@@ -194,7 +194,7 @@ async function readOne(
 
 export const isLost = (client: ImapFlow): boolean => !client.usable;
 
-/** What a server refuses is none. @throws Error where the connection is lost */
+/** Settles with undefined where a server refuses. @throws Error where the connection is lost */
 export const unlessLost = <T>(client: ImapFlow, answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
     if (isLost(client)) throw error;
@@ -223,7 +223,7 @@ export async function readUid(client: ImapFlow, reading: FolderReading, uid: num
   return found !== undefined;
 }
 
-/** Without its size, a mail is whole that is shorter than the least that is asked for. */
+/** Makes a stored mail of what was fetched. Without its size, one is whole that is shorter than the least that is asked for. */
 function storedMail({ source = Buffer.alloc(0), size, internalDate }: FetchMessageObject): StoredMail {
   const is_short = size === undefined ? source.length < few_bytes : source.length >= size;
   const whole = is_short || source.length >= most_bytes;

@@ -63,13 +63,13 @@ export interface Answer {
   named_ids: string[];
   /** The findings of the inbox's own server about its sender. */
   authentication: Authentication;
-  /** It names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */
+  /** Whether it names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */
   is_proven: boolean;
   /** The hash of what it says: the same for each copy of it. */
   content_hash: Buffer;
   /** Its Message-ID, without angle brackets, or one made of it where it has none. */
   rfc_message_id: string;
-  /** In its place where that is the one of another mail. */
+  /** The id in its place where that is the one of another mail. */
   spare_message_id: string;
   arrived_at: Date;
   /** The inbox that it came to. */

@@ -17,7 +17,7 @@ export interface SetAside {
   message_id: string | null;
 }
 
-/** To be called in the transaction that moves the cursor past the email. */
+/** Keeps an email as set aside. To be called in the transaction that moves the cursor past the email. */
 export const keepSetAside = (
   tx: Tx,
   { inbox_id, folder, uid_validity, uid }: Place,

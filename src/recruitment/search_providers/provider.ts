@@ -1,5 +1,5 @@
 /**
- * What every search provider does. A provider is a client without a state of its own: whoever asks keeps where it stands, so that any worker
+ * The interface of every search provider. A provider is a client without a state of its own: whoever asks keeps where it stands, so that any worker
  * goes on where another one was killed.
  */
 import type { Dispatcher } from 'undici';
@@ -11,16 +11,16 @@ export type ProviderName = (typeof provider_names)[number];
 export const channels = ['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'] as const;
 export type Channel = (typeof channels)[number];
 
-/** What is asked of a provider. It is kept with the run, so that each worker asks for the same. */
+/** A query to a provider. It is kept with the run, so that each worker asks for the same. */
 export interface ProviderQuery {
   text: string;
   /** Two letters, or any country. */
   country: string | null;
   /** Two letters, or any language. */
   language: string | null;
-  /** Of `url_list`: the pages that are to be visited. */
+  /** The pages of `url_list`, those that are to be visited. */
   urls?: string[];
-  /** Of `index`: pages that link to this domain. */
+  /** The domain that pages of `index` link to. */
   links_to?: string;
 }
 
@@ -31,7 +31,7 @@ export interface Hit {
   description: string;
   /** Where the provider knows it better than the URL tells. */
   channel?: Channel;
-  /** Of the channel, where the provider has one: its id. */
+  /** The id of the channel, where the provider has one. */
   key?: string;
   country_code?: string;
   language_code?: string;
@@ -40,7 +40,7 @@ export interface Hit {
 
 export interface SearchPage {
   hits: Hit[];
-  /** Where the page after it begins. Null: there is none. */
+  /** The place where the page after it begins. Null: there is none. */
   next: string | null;
 }
 
@@ -50,11 +50,11 @@ export interface ProviderContext {
   credentials: Credentials;
   /** The provider's base URL, or what a setting puts in its place. */
   url: string;
-  /** What calls are made through: one that checks addresses, where the organization named the host. */
+  /** The agent that calls are made through: one that checks addresses, where the organization named the host. */
   dispatcher: Dispatcher;
   /** Aborts the calls. */
   cut_off: AbortSignal;
-  /** How long a call may take. */
+  /** The time that a call may take. */
   timeout_ms: number;
   /** Reads the pages that the organization has fetched: of `index` alone. */
   findPages?: FindPages;
@@ -65,17 +65,17 @@ export type FindPages = (query: ProviderQuery, limit: number, after: number) => 
 
 export interface SearchProvider {
   name: ProviderName;
-  /** For people. */
+  /** The name for people. */
   title: string;
   /** One clause for the documentation. */
   doc: string;
-  /** What an organization can set. Null: the provider needs nothing. */
+  /** The credentials that an organization can set. Null: the provider needs nothing. */
   credentials: z.ZodObject | null;
   /** The fields of `credentials` that are never shown. */
   secrets: readonly string[];
   /** Its base URL. Null: it is among the credentials, or nothing is called. */
   url: string | null;
-  /** What a page costs, in millionths of a US dollar. */
+  /** The price of a page, in millionths of a US dollar. */
   price: number;
   /** The units of the daily quota that a page takes, where there is such a quota. */
   units?: number;
@@ -85,7 +85,7 @@ export interface SearchProvider {
    * @throws ProviderFailure
    */
   search(query: ProviderQuery, context: ProviderContext, from?: string): AsyncIterable<SearchPage>;
-  /** Of one that is paid by the page: where the page after `from` begins, which may have been paid for and is not to be paid again. */
+  /** The place where the page after `from` begins, of a provider that is paid by the page, which may have been paid for and is not to be paid again. */
   skip?(from: string | undefined): string | null;
   /**
    * Tries the credentials.
@@ -112,7 +112,7 @@ type FailureKind =
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure';
   readonly kind: FailureKind;
-  /** How long the provider asks to wait. */
+  /** The time that the provider asks to wait. */
   readonly retry_after_ms: number | undefined;
 
   constructor(kind: FailureKind, message: string, retry_after_ms?: number) {
@@ -121,7 +121,7 @@ export class ProviderFailure extends Error {
     this.retry_after_ms = retry_after_ms;
   }
 
-  /** Whether the call may have been counted by a provider that is paid by the call. */
+  /** Tells whether the call may have been counted by a provider that is paid by the call. */
   get may_be_billed(): boolean {
     return this.kind === 'lost';
   }

@@ -57,7 +57,7 @@ export function readAs<Schema extends z.ZodType>(title: string, schema: Schema, 
   throw new ProviderFailure('unavailable', `${title} answered something that is not documented.`);
 }
 
-/** How long `Retry-After` asks to wait. Undefined: it does not. */
+/** The time that `Retry-After` asks to wait. Undefined: it does not. */
 export function retryAfterMs({ headers }: Answer): number | undefined {
   const wait_s = retryAfterOf(headers['retry-after']);
   return wait_s === undefined ? undefined : wait_s * 1_000;

@@ -1,4 +1,4 @@
-/** What an organization asks search providers with: `GET|PUT|DELETE /recruitment/v1/search_providers/{name}`. */
+/** The credentials that an organization asks search providers with: `GET|PUT|DELETE /recruitment/v1/search_providers/{name}`. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { declareUnique } from '../../core/postgres/errors.ts';
@@ -53,7 +53,7 @@ const SearchProvider = z
 type SearchProvider = z.infer<typeof SearchProvider>;
 
 const anyName = z.strictObject({ name: z.enum(provider_names).describe('The provider.') });
-/** Of the others nobody sets credentials. */
+/** Refuses the others: nobody sets credentials for them. */
 const configurableName = z.strictObject({
   name: z.enum(configurable as [ProviderName, ...ProviderName[]]).describe('The provider.'),
 });

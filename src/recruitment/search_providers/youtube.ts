@@ -113,7 +113,7 @@ async function describe(ids: string[], context: ProviderContext): Promise<Hit[]>
   return ids.flatMap((id) => by_id.get(id) ?? []);
 }
 
-/** What a channel says of itself, by its id or handle. Undefined where there is no such channel. @throws ProviderFailure */
+/** Reads the description of a channel, by its id or handle. Undefined where there is no such channel. @throws ProviderFailure */
 export async function describeChannel(key: string, context: ProviderContext): Promise<string | undefined> {
   const named = channel_id.test(key) ? { id: key } : { forHandle: `@${key}` };
   const answer = await call(context, '/youtube/v3/channels', { part: 'snippet', ...named });

@@ -101,7 +101,7 @@ const most_retry_s = 4 * 3_600;
 /** "A 4xx: tried again for up to 24 hours." */
 export const give_up_ms = 86_400_000;
 
-/** How long to wait before the next attempt: greylisting ends after some minutes, a full mailbox after hours. @param attempts so far */
+/** The wait before the next attempt: greylisting ends after some minutes, a full mailbox after hours. @param attempts so far */
 export const retryAfter = (attempts: number): number =>
   Math.min(first_retry_s * 3 ** (attempts - 1), most_retry_s) * 1_000;
 

@@ -19,7 +19,7 @@ const isOver = (tick: string): Sql => sql`
       select from recruitment.inbox i where i.organization_id = s.organization_id and i.id = s.inbox_id and i.status = 'connected'
     )`;
 
-/** For the scheduled task: the organizations that have any. */
+/** Finds the organizations that have any, for the scheduled task. */
 export const organizationsToComplete = (tx: Tx, tick: string): Promise<{ organization_id: string }[]> =>
   tx.all(sql`
     select distinct c.organization_id

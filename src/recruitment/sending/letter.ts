@@ -40,7 +40,7 @@ interface Row {
   source_url: string | null;
 }
 
-/** Those of the messages whose text and recipient are still known: an erased prospect's are not. */
+/** Reads those of the messages whose text and recipient are still known: an erased prospect's are not. */
 export async function draftsOf(tx: Tx, vault: Vault, base_url: string, message_ids: string[]): Promise<Draft[]> {
   if (message_ids.length === 0) return [];
   const [rows, hash] = await Promise.all([

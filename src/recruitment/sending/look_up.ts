@@ -153,7 +153,7 @@ const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
 interface Mailbox {
   /** The email in the Sent folder that was given this Message-ID, and the one that it has there: null where that cannot be read. */
   copyOf(rfc_message_id: string): Promise<{ message_id: string | null } | undefined>;
-  /** Whether something that came in since then names the Message-ID: a bounce or a reply, which the email was sent for. */
+  /** Tells whether something that came in since then names the Message-ID: a bounce or a reply, which the email was sent for. */
   isNamedSince(rfc_message_id: string, since: Date): Promise<boolean>;
   /** Puts an email in the Sent folder. @returns false where there is none */
   addCopy(content: Buffer, sent_at: Date): Promise<boolean>;
@@ -180,12 +180,12 @@ export async function openMailbox(queue: QueueKey, context: { store: Store; serv
 const usual_names =
   /^(INBOX[./])?(sent|sent items|sent mail|sent messages|gesendet|gesendete (objekte|elemente)|envoyés|enviados|inviata|enviadas)$/i;
 
-/** By RFC 6154, else by its name. */
+/** Finds the Sent folder by RFC 6154, else by its name. */
 const sentFolder = (folders: ListResponse[]): string | undefined =>
   (folders.find(({ specialUse }) => specialUse === '\\Sent') ?? folders.find(({ path }) => usual_names.test(path)))
     ?.path;
 
-/** Where the Message-ID of an email is found again, of which the provider has written another one: what Exchange keeps it in, and our own field. */
+/** The fields in which the Message-ID of an email is found again, of which the provider has written another one: what Exchange keeps it in, and our own field. */
 const fields = ['message-id', id_header, 'x-microsoft-original-message-id'];
 
 const findCopy = (client: ImapFlow, folder: string, id: string): Promise<{ message_id: string | null } | undefined> =>

@@ -155,7 +155,7 @@ async function waitForQuota(tx: Tx, { inbox_id }: Row): Promise<void> {
 }
 
 interface Later {
-  /** Why it fails once 24 hours are over. */
+  /** The reason why it fails once 24 hours are over. */
   reason: Extract<Refusal, 'quota' | 'timeout'>;
   /** Null: the server gave none. */
   answer: string | null;

@@ -37,7 +37,7 @@ type Outgoing = Content &
         in_reply_to?: string | null;
         reference_ids?: string[];
       }
-    /** To a member of the team. Nothing follows from it. */
+    /** A test goes to a member of the team. Nothing follows from it. */
     | { purpose: 'test'; campaign_id: string; step_index: number; variant: number; recipient: string }
   );
 

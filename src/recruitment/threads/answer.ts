@@ -89,7 +89,7 @@ async function requireInbox(tx: Tx, { inbox_id }: Thread): Promise<void> {
 }
 
 interface Before {
-  /** Of an `unknown` one nobody knows whether the prospect has it. */
+  /** Nobody knows of an `unknown` one whether the prospect has it. */
   state: string;
   rfc_message_id: string;
   reference_ids: string[];
@@ -97,7 +97,7 @@ interface Before {
   address_hmac: Buffer | null;
 }
 
-/** What was sent and came in, the last reply first, then what was sent last. */
+/** Reads what was sent and came in, the last reply first, then what was sent last. */
 const messagesBefore = (tx: Tx, thread_id: string): Promise<Before[]> =>
   tx.all<Before>(sql`
     select t.state, t.rfc_message_id, t.reference_ids, t.other_message_ids, t.address_hmac

@@ -130,7 +130,7 @@ async function isLastReply(tx: Tx, { id, prospect_id, received_at }: Message): P
 
 type Misread = Pick<Message, 'purpose' | 'reply_kind' | 'confidence'>;
 
-/** As a reply of the right kind would have moved them, and back from where the wrong judgement had: never out of `agreed` or `active`. */
+/** Moves the prospect as a reply of the right kind would have, and back from where the wrong judgement had: never out of `agreed` or `active`. */
 export function stageAfterCorrection(stage: Stage, before: Misread, after: ReplyKind): Stage {
   return stageAfterReply(stage === wrongStage(before) ? 'contacted' : stage, after);
 }

@@ -46,7 +46,7 @@ function ignoreBodies(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
 }
 
-/** What the token of a request names, and what is done about it in the same transaction. */
+/** Reads what the token of a request names, and acts on it in the same transaction. */
 async function linked(
   store: Store,
   { vault }: Services,

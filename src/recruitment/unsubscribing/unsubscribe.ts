@@ -10,7 +10,7 @@ import { lockSuppressions } from '../prospects/barred_site.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { moveStage } from '../prospects/stage.ts';
 
-/** What of a message says whose wish it is: the email that was unsubscribed from, or the reply that asks for it. */
+/** The parts of a message that say whose wish it is: the email that was unsubscribed from, or the reply that asks for it. */
 interface Message {
   id: string;
   purpose: string;
