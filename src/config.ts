@@ -32,15 +32,13 @@ const providerUrl = (provider: string) =>
   url(/^https?$/, 'https://api.example.com')
     .refine((given) => given.startsWith('https:') || loopback.test(given), 'must be https, or http to this machine')
     .optional()
-    .describe(`Base URL of ${provider}, for tests with a server that stands in for it. Unset: its own.`);
+    .describe(`Base URL of ${provider}. Set it only to test with another server. Unset: the provider's own.`);
 const apiKey = (provider: string) =>
   z
     .string()
     .regex(/^[\x21-\x7e]{1,200}$/, 'must be an API key')
     .optional()
-    .describe(
-      `API key of ${provider} that searches for prospects use, unless an organization has its own. Unset: none.`,
-    );
+    .describe(`API key of ${provider}, for searches of organizations that have not set their own. Unset: none.`);
 const flag = z.enum(['0', '1'], 'must be 0 or 1').transform((value) => value === '1');
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -51,34 +49,38 @@ const Environment = z.object({
     .describe('Postgres 15 or later. Unset: an embedded Postgres 18 under RAIL_DATA_DIR.'),
   DATABASE_READ_URL: postgresUrl
     .optional()
-    .describe('A replica of it, as the same user, for reports, data users and GraphQL. Unset: they read DATABASE_URL.'),
+    .describe(
+      'A replica of DATABASE_URL, for the same user, which reports, data logins and GraphQL read. Unset: they read DATABASE_URL.',
+    ),
   RAIL_DATA_DIR: z
     .string()
     .min(1)
     .default('.rail')
-    .describe('Where the embedded Postgres, demo.json and a generated encryption key are kept.'),
+    .describe('Directory of the embedded Postgres, demo.json and the generated encryption key.'),
   PORT: integer(0, 65_535).default(3000).describe('Port of the API; 0 selects a free port.'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 in a container.'),
   BASE_URL: url(/^https?$/, 'https://rail.example.com')
     .optional()
     .describe(
-      'Public URL of the API, which links name. Webhooks cannot be sent to its host. Required by the processes api and worker where HOST is 0.0.0.0 or ::.',
+      'URL that clients reach the API at, which links and emails contain. Webhooks cannot be sent to its host. Required by api and worker if HOST is 0.0.0.0 or ::. Unset: http://HOST:PORT.',
     ),
   RAIL_ENCRYPTION_KEY: z
     .string()
     .optional()
     .describe(
-      '32 bytes in base64 (openssl rand -base64 32), the same in all processes. Several keys: comma-separated; the first one encrypts.',
+      '32 bytes in base64 (openssl rand -base64 32), the same in all processes. Several keys: comma-separated; the first one encrypts. Unset: a key that is generated once, in RAIL_DATA_DIR.',
     ),
   METRICS_PORT: integer(0, 65_535)
     .optional()
     .describe('Port of GET /metrics, /healthz and /readyz, on HOST; 0 selects a free port. Unset: no port is opened.'),
-  WORKER_CONCURRENCY: integer(1, 500).default(10).describe('How many jobs a worker runs at a time.'),
+  WORKER_CONCURRENCY: integer(1, 500)
+    .default(10)
+    .describe(
+      'Jobs that a worker runs at a time. It sends webhooks to ten times as many endpoints at a time, and to twice as many slow ones.',
+    ),
   DATABASE_POOL_SIZE: integer(1, 500)
     .default(20)
-    .describe(
-      'Maximum number of connections to Postgres per process, all counted. The process api needs 4, worker 11, start 15.',
-    ),
+    .describe('Maximum number of connections to Postgres per process. api needs 4, worker 11, and start 15.'),
   TRUSTED_PROXIES: z
     .string()
     .transform((setting) => setting.trim())
@@ -88,24 +90,24 @@ const Environment = z.object({
     )
     .optional()
     .describe(
-      'Proxies in front of the API whose X-Forwarded-For is believed: how many, or their networks. Unset: none.',
+      'Proxies in front of the API whose X-Forwarded-For is trusted: their number, or their networks. Unset: none.',
     ),
   MAX_CONNECTIONS: integer(1, 1_000_000)
     .optional()
     .describe('Maximum number of HTTP connections per process. Unset: 60 % of its file descriptors, at most 10,000.'),
   RATE_LIMIT_PER_ADDRESS: integer(0, 1_000_000)
     .default(100)
-    .describe(
-      'Requests per second and process that one public address may make without a valid API key; 0: any number.',
-    ),
+    .describe('Requests per second and process that one public address may make without a valid API key; 0: no limit.'),
   LOG_LEVEL: z
     .enum(levels, `must be one of ${levels.join(', ')}`)
     .default('info')
-    .describe('Logs go to standard error. With debug or trace, errors of commands include a stack trace.'),
+    .describe(
+      `${levels.join(', ')}. Logs go to standard error. With debug or trace, errors of commands include a stack trace.`,
+    ),
   RAIL_WEBHOOK_ALLOW_PRIVATE: flag
     .default(false)
     .describe(
-      '1: webhooks may be sent to private addresses, such as that of a listener on this machine. For development and tests only.',
+      '1: webhooks may be sent to private addresses, such as that of a listener on this machine. For development and tests only. npm start sets it.',
     ),
   RAIL_WEBHOOK_NAME_SERVERS: nameServers
     .optional()
@@ -115,23 +117,27 @@ const Environment = z.object({
   RAIL_DEMO_MAIL: flag
     .default(false)
     .describe(
-      '1: npm start also runs a mail server, a search engine and websites on loopback, to try recruitment with. No email leaves this machine.',
+      '1: npm start also runs a mail server, a search engine and websites on loopback, to try recruitment. No email leaves this machine.',
     ),
   RAIL_CHAT_HOSTS: hostNames
     .optional()
-    .describe('Hosts of team chats, comma-separated, besides those of Slack, Discord and Microsoft Teams.'),
+    .describe(
+      'Hosts that team-chat endpoints may be at, comma-separated, besides those of Slack, Discord and Microsoft Teams.',
+    ),
   RAIL_PAYPAL_URL: providerUrl('PayPal'),
   RAIL_WISE_URL: providerUrl('Wise'),
   RAIL_STRIPE_URL: providerUrl('Stripe'),
   RAIL_SEARXNG_URL: url(/^https?$/, 'https://search.example.com')
     .optional()
-    .describe('Address of a SearXNG instance that searches for prospects use. It may be private. Unset: none.'),
+    .describe(
+      'URL of a SearXNG instance for searches, with JSON among its formats. Its address may be private. Unset: none.',
+    ),
   RAIL_BRAVE_API_KEY: apiKey('the Brave Search API'),
   RAIL_BRAVE_URL: providerUrl('the Brave Search API'),
   RAIL_YOUTUBE_API_KEY: apiKey('the YouTube Data API'),
   RAIL_YOUTUBE_DAILY_QUOTA: integer(1, 100_000_000)
     .default(10_000)
-    .describe('Units that searches may use of the quota of RAIL_YOUTUBE_API_KEY in a day.'),
+    .describe('Quota units of RAIL_YOUTUBE_API_KEY that searches may use per day.'),
   RAIL_YOUTUBE_URL: providerUrl('the YouTube Data API'),
   SMTP_URL: url(/^smtps?$/, `smtps://user:password@smtp.example.com, ${encoded}`)
     .optional()

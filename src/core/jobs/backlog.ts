@@ -6,18 +6,18 @@ import { firstTick, type Schedule } from './schedule.ts';
 
 const jobs = new SharedGauge(
   'rail_jobs',
-  'Jobs: ready to run, taken by a worker, to be run later, or failed for good. Counted to 100000.',
+  'Jobs: ready to run, run by a worker, to run later, or failed permanently. Counted up to 100,000.',
   ['task', 'state'],
 );
 const jobs_oldest = new SharedGauge(
   'rail_jobs_oldest_seconds',
-  'How long the first job has been due or, where a worker has taken it, has been with that.',
+  'How long the oldest job has been due or, if a worker runs it, has been running.',
   ['task', 'state'],
 );
-const workers = new SharedGauge('rail_workers', 'Workers that are registered.');
+const workers = new SharedGauge('rail_workers', 'Registered workers.');
 const schedule_lag = new SharedGauge(
   'rail_schedule_lag_seconds',
-  'How long the first tick that nobody has run is overdue.',
+  'How long the oldest tick that has not run is overdue.',
   ['schedule'],
 );
 

@@ -20,7 +20,7 @@ export interface Measured {
 let is_readable = false;
 gauge(
   'rail_backlog_readable',
-  'Whether the queues could be read from Postgres just now: 1, or 0, and then what waits there is left out.',
+  'Whether the queues could be read from Postgres: 1, or 0. At 0, the metrics of queues are left out.',
   [],
   (readable) => readable.set(is_readable ? 1 : 0),
 );

@@ -15,7 +15,7 @@ let told_ms = 0;
 
 gauge(
   'rail_clock_skew_seconds',
-  "How far the clock of this process is ahead of Postgres'; negative: behind. Beyond 5 seconds it schedules nothing.",
+  "How far the clock of this process is ahead of Postgres' clock; negative if it is behind. Beyond 5 seconds, this process schedules no jobs.",
   [],
   (skew) => {
     if (skew_ms !== undefined) skew.set(skew_ms / 1_000);

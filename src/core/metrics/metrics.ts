@@ -9,18 +9,18 @@ export const request_buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 const requests = counter(
   'rail_http_requests_total',
-  'HTTP requests that were answered. A path that no operation has is counted under its route, or as none.',
+  'HTTP requests that were answered. Paths without an operation are counted under their route, or as none.',
   ['operation', 'status'],
 );
 const request_duration = histogram(
   'rail_http_request_seconds',
-  'From the arrival of an HTTP request to the end of its answer.',
+  'Time from the arrival of an HTTP request to the end of its response.',
   request_buckets,
   ['operation'],
 );
 const rate_limited = counter(
   'rail_rate_limited_total',
-  'HTTP requests that were refused because their key had made too many in the same second.',
+  'HTTP requests that were refused because their key exceeded its rate limit.',
 );
 
 /** An HTTP request was answered. `operation`: its operationId, or its route; bounded by what is mounted. */
@@ -38,7 +38,7 @@ export const watchPool = (name: string, pool: pg.Pool): void => void pools.set(n
 
 gauge(
   'rail_pool_connections',
-  'Connections to Postgres of this process: in use, idle, and the most that there can be.',
+  'Connections of this process to Postgres: in use, idle, and the maximum.',
   ['pool', 'state'],
   (connections) => {
     for (const [pool, { totalCount, idleCount, options }] of pools) {
@@ -50,7 +50,7 @@ gauge(
 );
 gauge(
   'rail_postgres_connections',
-  'Connections of the Postgres server, looked at every ten seconds: open, and the most that there can be.',
+  'Connections of the Postgres server, read every ten seconds: open, and the maximum.',
   ['state'],
   (connections) => {
     for (const [state, count] of Object.entries(serverConnections() ?? {})) connections.set({ state }, count);

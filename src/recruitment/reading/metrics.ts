@@ -20,7 +20,7 @@ const failures = counter(
 );
 const mails = counter(
   'rail_mails_read_total',
-  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. forged: its sender failed authentication, and it is kept for a person to look at. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
+  'Emails read in inboxes, by kind. unrelated: no reply to an email that was sent; not stored. known: already read. forged: sender authentication failed; kept for a person to check. set_aside: reading failed; retried later. skipped: deleted, or failed too often.',
   ['verdict'],
 );
 const replies = counter(
@@ -30,7 +30,7 @@ const replies = counter(
 );
 const lag = histogram(
   'rail_mail_lag_seconds',
-  'From the arrival of an answer in the mailbox, as its server dates it, to the commit of what it changes.',
+  'Time from the arrival of a reply in the mailbox, by the clock of its server, to the commit of its effects.',
   [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600],
 );
 

@@ -6,22 +6,22 @@ import { type Database, run } from '../../core/postgres/database.ts';
 
 const emails = new SharedGauge(
   'rail_outreach_emails',
-  'Emails that wait: due, and nothing holds them; held by a limit, a gap or the window although they are due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted to 100000.',
+  'Emails that wait: due; held by a limit, gap or window although due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted up to 100,000.',
   ['state'],
 );
 const oldest = new SharedGauge(
   'rail_outreach_oldest_seconds',
-  'How long the first could have been sent (due), is being sent (sending), or its search is overdue (unknown).',
+  'How long the oldest email could have been sent (due), has been sending (sending), or how long its search in the mailbox is overdue (unknown).',
   ['state'],
 );
 const inboxes = new SharedGauge(
   'rail_inboxes',
-  'Inboxes, by their state: connected, or why they are disconnected: auth_failed, connection_failed, disabled.',
+  'Inboxes, by state: connected, or why they are not: auth_failed, connection_failed, disabled.',
   ['state'],
 );
 const unread = new SharedGauge(
   'rail_inbox_unread_seconds',
-  'How long ago the connected inbox was read that waits longest. Replies and unsubscribes in it are not known.',
+  'Time since the least recently read connected inbox was read. Replies and unsubscribes since then are not known.',
 );
 
 /** Emails that are due and not sent, inboxes that are disconnected, and mailboxes that are not read. */

@@ -22,7 +22,7 @@ import { isToCopy, type QueueKey } from './wake.ts';
 
 const look_ups = counter(
   'rail_outreach_look_ups_total',
-  'Emails that may have been sent and were looked for in the mailbox: found, missing, or the mailbox could not be searched (unreadable).',
+  'Searches in the mailbox for emails that may have been sent: found, missing, or unreadable (the mailbox could not be searched).',
   ['outcome'],
 );
 

@@ -24,12 +24,12 @@ import { type QueueKey, wakeQueue } from './wake.ts';
 
 const emails = counter(
   'rail_outreach_emails_total',
-  'Attempts to send an email, by what came of them: accepted, answered (refused, for now or for good), held (stopped before the final dot), lost (before it), unknown (after it), auth, unreachable, unusable.',
+  'Attempts to send an email, by outcome: accepted; answered (refused, temporarily or permanently); held (stopped before the email was handed over); lost (the connection broke before that); unknown (it broke after that); auth; unreachable; unusable.',
   ['outcome'],
 );
 const rests = counter(
   'rail_outreach_rests_total',
-  'Times that an inbox had to wait: for its gap, its cap, the plan, or because nothing was due.',
+  'Times that an inbox had to wait: for its gap, its limit, the plan, or because nothing was due.',
   ['reason'],
 );
 

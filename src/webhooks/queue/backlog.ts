@@ -8,17 +8,17 @@ const most_endpoints = 1_000;
 
 const queue_size = new SharedGauge(
   'rail_queue_size',
-  'What waits: events that nobody has fanned out, deliveries in the queues of endpoints, failed deliveries that are tried again later. Counted to 100000.',
+  'What waits: events to fan out, deliveries in the queues of endpoints, and failed deliveries to retry. Counted up to 100,000.',
   ['queue'],
 );
 const queue_oldest = new SharedGauge(
   'rail_queue_oldest_seconds',
-  'How long the first in a queue has been waiting there; for deliveries that are tried again, how long the first is overdue.',
+  'How long the oldest entry of a queue has waited; for failed deliveries, how long the oldest retry is overdue.',
   ['queue'],
 );
 const endpoint_queues = new SharedGauge(
   'rail_endpoint_queues',
-  'Queues of endpoints: with deliveries waiting, leased by a worker that sends now, and whose worker let its lease expire.',
+  'Queues of endpoints: with deliveries waiting, leased by a worker that sends now, or with an expired lease.',
   ['state'],
 );
 

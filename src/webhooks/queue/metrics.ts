@@ -4,23 +4,23 @@ import { counter, histogram } from '../../core/metrics/registry.ts';
 
 const fan_out = histogram(
   'rail_fan_out_events',
-  'Events that one fan-out appended to the queues of endpoints; fan-outs that found none are left out.',
+  'Events that one fan-out added to the queues of endpoints. Fan-outs that found none are not counted.',
   [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
 );
 const attempts = counter(
   'rail_delivery_attempts_total',
-  'Webhook requests made, by what they make of the delivery (delivered, retrying, failed) and by what was answered (2xx, ... or none).',
+  'Webhook requests, by the resulting state of the delivery (delivered, retrying, failed) and by the response (2xx, ... or none).',
   ['outcome', 'answer'],
 );
 const attempt_duration = histogram(
   'rail_delivery_attempt_seconds',
-  'How long webhook requests took: name, connection and answer together.',
+  'Duration of webhook requests, including name resolution and connection.',
   request_buckets,
   ['outcome'],
 );
 const latency = histogram(
   'rail_delivery_latency_seconds',
-  'From the commit of an event to the end of the attempt that was acknowledged: the first one or a later. Made late: a replay, or the fan-out was held up for a minute. No test events.',
+  'Time from the commit of an event to the end of the attempt that was acknowledged, first or later. made="late": replays, and events whose fan-out was held up for a minute. Test events are not counted.',
   [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800],
   ['attempt', 'made'],
 );
