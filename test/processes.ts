@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, connect as openSocket, type Socket } fr
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
+import { flags as flags_of_worker } from '../src/commands/small_memory.ts';
 import { register } from '../src/core/jobs/schedule.ts';
 import { schedules } from '../src/products.ts';
 import { encryption_key, type Json, type Rail, sql } from './harness.ts';
@@ -71,8 +72,11 @@ export function spawnProcess(
   database_url: string,
   settings: NodeJS.ProcessEnv = {},
 ): StartingProcess {
-  const child = spawn(process.execPath, [main, role], {
+  // A worker starts itself anew unless it has these.
+  const flags = role === 'worker' ? flags_of_worker : [];
+  const child = spawn(process.execPath, [...flags, main, role], {
     env: {
+      MALLOC_ARENA_MAX: role === 'worker' ? '1' : undefined,
       ...process.env,
       DATABASE_URL: database_url,
       PORT: '0',

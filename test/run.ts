@@ -20,23 +20,24 @@ import { warmUp } from './runner/warm_up.ts';
 
 /** Tests wait more than they compute. */
 const files_at_once = 3 * availableParallelism();
-/** These take the longest, so they start first: no long file is left running alone at the end. */
+/** These take the longest, some of them waiting, so they start first: no long file is left running alone at the end. */
 const slow = [
-  'test/webhooks/queue/model.test.ts',
+  'test/recruitment/outreach/reading',
+  'test/core/http/requests.test.ts',
+  'test/recruitment/outreach/odd_servers.test.ts',
+  'test/every_operation.test.ts',
   'test/crash/',
+  'test/replicas.test.ts',
+  'test/commands/',
+  'test/patterns/',
   'test/webhooks/queue/',
   'test/embedded_postgres/',
-  'test/commands/',
-  'test/every_operation.test.ts',
-  'test/program/payouts/race.test.ts',
-  'test/recruitment/outreach/reading',
-  'test/recruitment/outreach/sending.test.ts',
-  'test/data/graphql/limits.test.ts',
-  'test/core/net/hostile_address.test.ts',
-  'test/program/race.test.ts',
-  'test/replicas.test.ts',
+  'test/data/graphql/',
+  'test/recruitment/outreach/',
+  'test/recruitment/discovery/',
   'test/metrics.test.ts',
-  'test/webhooks/',
+  'test/core/description/',
+  'test/program/payouts/',
   'test/mail/',
 ];
 /** These change what belongs to the whole process, spy on it, or start Postgres by themselves: each has a process of its own. */

@@ -119,12 +119,15 @@ const forbidden = [
 ];
 
 t.test('has no field that takes an address, the text of a mail, a search text or terms', async (t) => {
-  for (const each of entries) {
-    for (const [name, schema] of fieldsOf(each)) {
-      for (const value of [...forbidden, [forbidden[0]], { text: forbidden[0] }])
-        t.notOk(schema.safeParse(value).success, `${each.type} ${name} takes ${JSON.stringify(value)}`);
-    }
-  }
+  const values = [...forbidden, [forbidden[0]], { text: forbidden[0] }];
+  const taken = entries.flatMap((each) =>
+    fieldsOf(each).flatMap(([name, schema]) =>
+      values
+        .filter((value) => schema.safeParse(value).success)
+        .map((value) => `${each.type} ${name} takes ${JSON.stringify(value)}`),
+    ),
+  );
+  t.same(taken, []);
 });
 
 t.test(
@@ -159,8 +162,10 @@ t.test('names records by the prefixes of the specification', async (t) => {
 });
 
 t.test('says of no example and of no value that a schema lists what may not be said', async (t) => {
-  for (const { type, data, example } of entries) {
-    const values = [...Object.values(example), ...JSON.stringify(z.toJSONSchema(data)).matchAll(/"enum":\[(.*?)\]/g)];
-    for (const value of values) t.notMatch(String(value), '@', type);
-  }
+  const said = entries.flatMap(({ type, data, example }) =>
+    [...Object.values(example), ...JSON.stringify(z.toJSONSchema(data)).matchAll(/"enum":\[(.*?)\]/g)]
+      .filter((value) => String(value).includes('@'))
+      .map((value) => `${type}: ${value}`),
+  );
+  t.same(said, []);
 });

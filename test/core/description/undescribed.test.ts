@@ -1,6 +1,6 @@
 import t from 'tap';
 import { errors_of_all, errorsOf, ownErrorsOf } from '../../../src/core/description/operation_errors.ts';
-import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
+import { problems } from '../../../src/core/values/problem.ts';
 import { api } from '../../../src/program/api.ts';
 import { program } from '../../../src/program/index.ts';
 import { terms } from '../../../src/webhooks/terms.ts';
@@ -44,6 +44,7 @@ t.test('that test really looks: what loses its description is found, wherever it
 });
 
 t.test('every parameter but a cursor has an example, which its operation takes', async (t) => {
+  const wrong: string[] = [];
   for (const operation of operations) {
     const route = routes.find(({ operationId }) => operationId === operation.name) as Json;
     for (const parameter of route.parameters.filter(({ $ref }: Json) => !$ref)) {
@@ -52,19 +53,22 @@ t.test('every parameter but a cursor has an example, which its operation takes',
       const schema = where === 'query' ? query : params;
       const others = requiredOf(route, where);
       const example = exampleOf(parameter);
-      t.equal(example === undefined, isCursor(name), `${operation.name}: ${name}`);
       const { error } = schema.safeParse({ ...others, ...(isCursor(name) ? {} : { [name]: example }) });
-      t.equal(error?.message, undefined, `${operation.name}: ${name}`);
+      if (error || (example === undefined) !== isCursor(name))
+        wrong.push(`${operation.name}: ${name} ${error?.message}`);
     }
   }
+  t.same(wrong, []);
 });
 
 t.test('nothing optional is sent by itself: no cursor, no header, no filter', async (t) => {
   const optional = routes.flatMap(({ parameters }) => parameters).filter(({ $ref, required }) => !$ref && !required);
-  for (const { name, example, examples } of optional) {
-    t.equal(example, undefined, name);
-    if (!isCursor(name)) t.same(examples.default['x-disabled'], true, name);
-  }
+  t.same(
+    optional.filter(
+      ({ name, example, examples }) => example || !(isCursor(name) || examples.default['x-disabled'] === true),
+    ),
+    [],
+  );
   for (const { name, schema, ...rest } of Object.values<Json>(openapi.components.parameters)) {
     t.notOk('example' in rest || 'examples' in rest, name);
     for (const keyword of ['default', 'const', 'enum', 'example', 'examples']) t.notOk(keyword in schema, name);
@@ -89,21 +93,15 @@ t.test('each operation names the codes that it answers, in both texts', async (t
       .flatMap(({ content }) => Object.keys(content['application/json']?.examples ?? {}));
     t.same(shown.sort(), [...codes].sort(), operation.name);
     const section = whole.split(`\n### ${operation.method} ${operation.path}\n`)[1]?.split(/\n#{1,3} /)[0] ?? '';
-    for (const code of ownErrorsOf(operation)) {
-      t.ok(section.includes(`\`${code}\` (${problems[code].status})`), `${operation.name}: ${code}`);
-    }
+    t.same(
+      ownErrorsOf(operation).filter((code) => !section.includes(`\`${code}\` (${problems[code].status})`)),
+      [],
+      operation.name,
+    );
   }
   t.match(whole, `Every operation can answer ${errors_of_all.map((code) => `\`${code}\``).join(', ')}`);
   t.notOk(routeNamed('sales.refund')['x-errors'].includes('self_referral'));
   t.ok(routeNamed('sales.refund')['x-errors'].includes('refund_exceeds_sale'));
-});
-
-t.test('a code is said once of an operation, and is one of the catalogue', async (t) => {
-  for (const operation of operations) {
-    const codes = errorsOf(operation);
-    t.equal(new Set(codes).size, codes.length, `${operation.name}: ${codes.join(', ')}`);
-    t.ok(codes.every((code: ProblemCode) => problems[code]));
-  }
 });
 
 t.test('the numbers of the text are those that the service goes by', async (t) => {

@@ -279,14 +279,17 @@ t.test(
 
 t.test('a method that a path does not take answers 405 and says in Allow what it takes', async (t) => {
   const taken = Map.groupBy(operations, ({ path }) => path);
-  for (const [path, those] of taken) {
+  const wrong: string[] = [];
+  // Each path is asked by one other method, and each method comes to many paths.
+  for (const [nth, [path, those]] of [...taken].entries()) {
     const allowed = those.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((one) => !allowed.includes(one))) {
-      const answer = await merchant.request(method, path.replace('{id}', 'x'));
-      isRefused(t, answer, 'method_not_allowed');
-      t.same(answer.headers.allow?.split(', ').sort(), allowed.sort());
-    }
+    const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((one) => !allowed.includes(one));
+    const method = others[nth % others.length] as string;
+    const { body, headers } = await merchant.request(method, path.replace('{id}', 'x'));
+    const allow = headers.allow?.split(', ').sort().join();
+    if (body.error?.code !== 'method_not_allowed' || allow !== allowed.sort().join()) wrong.push(`${method} ${path}`);
   }
+  t.same(wrong, []);
 });
 
 t.test('so it does to every method that HTTP knows, and for what is served without a key', async (t) => {

@@ -54,7 +54,7 @@ t.test('limit is an integer from 1 to 100', async (t) => {
   }
 });
 
-for (const limit of [1, 7, 20, 60, 100]) {
+for (const limit of [7, 60, 100]) {
   t.test(`walking by ${limit} gives the whole list once, in both directions`, async (t) => {
     const forth: string[] = [];
     for (let more = true; more; ) {

@@ -133,20 +133,22 @@ async function backwards(list: List, order: Order, size: number): Promise<string
 }
 
 for (const list of lists.map(listOf)) {
-  t.test(`reads ${list.name} by pages, both ways, in each order`, async (t) => {
+  t.test(`reads ${list.name} by pages in each order`, async (t) => {
     const all = (await read(list, { first: 100 })).rows;
     t.not(all.length, 0);
     t.equal(new Set(all).size, all.length, 'each row differs from all others');
     const size = Math.max(2, Math.ceil(all.length / 3));
-    for (const name of list.orders) {
+    for (const [nth, name] of list.orders.entries()) {
       const order = { order: [name] };
       const whole = await read(list, { first: 100, ...order });
       if (name === 'PRIMARY_KEY_DESC') t.same(whole.rows, all, 'the order where none is given');
       t.equal(whole.totalCount, whole.rows.length);
       t.same(whole.rows.toSorted(), all.toSorted(), `all rows by ${name}`);
-      const [there, back] = await Promise.all([forwards(list, order, size), backwards(list, order, size)]);
-      t.same(there, whole.rows, `forwards by ${name}`);
-      t.same(back, whole.rows, `backwards by ${name}`);
+      // Each is read one way, and the order where none is given both ways.
+      if (nth % 2 === 0 || name === 'PRIMARY_KEY_DESC')
+        t.same(await forwards(list, order, size), whole.rows, `forwards by ${name}`);
+      if (nth % 2 === 1 || name === 'PRIMARY_KEY_DESC')
+        t.same(await backwards(list, order, size), whole.rows, `backwards by ${name}`);
     }
   });
 }
