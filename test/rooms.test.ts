@@ -207,8 +207,8 @@ t.test('names commands as they can be typed, wherever users read them', async (t
   // Names of connections to Postgres are no commands; comments are for who reads the code.
   const is_text = (line: string) => !/^\s*(\/?\*|\/\/|--)|application_name|^const marker/.test(line);
   const commands = await commandNames();
-  const bare = new RegExp(`(?<!npx --no |[\\w/-])rail (${commands.join('|')})\\b`);
-  const others = globSync(['sql/live/**/*.sql', 'README.md'], { cwd: root });
+  const bare = new RegExp(`(?<!npx --no |(?<!\\\\)\\w|[/-])rail (${commands.join('|')})\\b`);
+  const others = globSync(['sql/live/**/*.sql', 'src/guides/*.md', 'README.md'], { cwd: root });
   const read = others.map((file): [string, string] => [file, readFileSync(join(root, file), 'utf8')]);
   const wrong = [...texts, ...read].flatMap(([file, text]) =>
     text

@@ -3,14 +3,11 @@ import { example, json } from './arguments.ts';
 
 /** What campaigns of outreach do. */
 export function addCampaignCommands(rail: Command): void {
-  const campaign = rail
-    .command('campaign')
-    .summary('shows campaigns')
-    .description('Shows what campaigns of outreach do.');
+  const campaign = rail.command('campaign').summary('shows campaigns').description('Shows the state of campaigns.');
 
   campaign
     .command('status')
-    .summary('shows what campaigns do now')
+    .summary('shows the state of campaigns')
     .description(
       'Shows campaigns: their state, sequences by state, emails sent today (UTC), what the next email waits for, and when that is over. Nothing in WAITS FOR: an email is being sent. ' +
         'Without an id, those that are scheduled, sending or paused, at most 50. With --follow, the table is kept up to date until Ctrl-C, or until every campaign has ended.',

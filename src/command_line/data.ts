@@ -36,7 +36,7 @@ export function addDataCommands(rail: Command): void {
     .summary('prints what changed since a position, as NDJSON')
     .description(
       'Prints the objects of a resource, such as sales, or those that changed since a position, as NDJSON: on each line an object as the API has it, ' +
-        'or {"id", "object", "deleted": true}, and on the last line the position for the next --since, which is good for 90 days. ' +
+        'or {"id", "object", "deleted": true}, and on the last line the position for the next --since, which is valid for 90 days. ' +
         'Without the last line, the output is incomplete: discard it. Whatever reads the output may pause for up to a minute. ' +
         'The same as GET /v1/exports/{resource}.',
     )

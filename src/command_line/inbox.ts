@@ -35,7 +35,7 @@ export function addInboxCommands(rail: Command): void {
       new Option('--oauth <provider>', 'log in by OAuth 2 instead of passwords').choices(['google', 'microsoft']),
     )
     .option('--client-id <id>', 'with --oauth: id of your client at the provider')
-    .option('--daily-limit <number>', 'most emails in a day, up to 500 (default: 40)', integerUpTo(500))
+    .option('--daily-limit <number>', 'maximum number of emails per day, up to 500 (default: 40)', integerUpTo(500))
     .option('--timezone <zone>', 'IANA time zone of these days (default: UTC)')
     .option('--reply-to <email>', 'where replies go, if not to the inbox')
     .option(
@@ -54,7 +54,7 @@ export function addInboxCommands(rail: Command): void {
 
   inbox
     .command('test')
-    .summary('tries the logins of an inbox')
+    .summary('checks the logins of an inbox')
     .description('Tries both logins of an inbox. Nothing is sent or changed. Exit code 1 if one is refused.')
     .argument('<id>', 'id of the inbox: fin_…')
     .addOption(json())

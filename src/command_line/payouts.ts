@@ -41,7 +41,7 @@ export function addPayoutCommands(rail: Command): void {
 
   payouts
     .command('status')
-    .summary('shows batches and what became of their payouts')
+    .summary('shows batches and the states of their payouts')
     .description(
       'Shows the latest batches, their payouts by status and currency, and the errors of those that failed. At most 20 batches.',
     )

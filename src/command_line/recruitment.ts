@@ -21,10 +21,10 @@ export function addRecruitmentCommands(rail: Command): void {
     .option('--competitor <domain>', 'with --type competitor: domain of the competitor')
     .option('--like <prospect>', 'with --type lookalike: id of the prospect that others should be like')
     .option('--channels <names...>', 'only these channels, such as website,youtube', listed)
-    .option('--countries <codes...>', 'countries that providers are asked for, such as US,DE', listed)
-    .option('--languages <codes...>', 'languages that providers are asked for, such as en,de', listed)
-    .option('--max-results <number>', 'most results, up to 500 (default: 50)', integerUpTo(500))
-    .option('--ceiling-minor <number>', 'most to spend on providers, in US cents', wholeNumber)
+    .option('--countries <codes...>', 'countries to search for, such as US,DE', listed)
+    .option('--languages <codes...>', 'languages to search for, such as en,de', listed)
+    .option('--max-results <number>', 'maximum number of results, up to 500 (default: 50)', integerUpTo(500))
+    .option('--ceiling-minor <number>', 'maximum to spend on providers, in US cents', wholeNumber)
     .option('--follow', 'show the progress until the search and its scan end')
     .addOption(json())
     .addHelpText(
@@ -120,8 +120,8 @@ export function addRecruitmentCommands(rail: Command): void {
     .summary('imports prospects from a CSV or NDJSON file')
     .description(
       'Imports prospects from a CSV file whose first line names the columns, or from NDJSON: at most 100,000 rows and 32 MiB, in UTF-8. ' +
-        'Columns are known by their names: url, key, channel, name, email, country_code, language_code, timezone, followers, description, custom.<name>. ' +
-        'Follows the import until it ends, then shows what became of the rows and which were refused. Requires a running worker, such as that of npm start. ' +
+        'Columns are recognized by their names: url, key, channel, name, email, country_code, language_code, timezone, followers, description, custom.<name>. ' +
+        'Follows the import until it ends, then shows how many rows were imported, and which were refused. Requires a running worker, such as that of npm start. ' +
         'Ctrl-C ends the command and leaves the import to the worker.',
     )
     .argument('<file>', 'the file; - is standard input')

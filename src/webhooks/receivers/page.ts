@@ -14,11 +14,11 @@ export const receivers = {
 } as const;
 
 const rules = [
-  'Both services sign their webhooks in the same way, so that one receiver serves both. Each endpoint has a secret of its own, which is shown once: when the endpoint is created, and when its secret is rotated.',
+  'Both services sign their webhooks in the same way, so one receiver serves both. Each endpoint has a secret of its own, which is shown once: when the endpoint is created, and when its secret is rotated.',
   '`Rail-Signature: t=<unix seconds>,v1=<hex>` is an HMAC-SHA256 of `<t>.<raw body>`, whose key is the whole secret, including `whsec_`. For 24 hours after a rotation the header has two `v1` values, and either may match. Compare in constant time, and reject a request whose `t` differs by more than five minutes from your clock.',
   'The same request carries `webhook-id`, `webhook-timestamp` and `webhook-signature`, which the libraries of Standard Webhooks verify. Use whichever you prefer.',
-  'Answer 2xx within ten seconds, and leave long work to a job. Any other answer is retried with growing waits, so that an event can arrive more than once: ignore an `id` that you have handled.',
-  'An endpoint receives one request at a time, and first attempts are made in the strict sequence of the events. A retry is sent later, so that an event can arrive after newer ones.',
+  'Respond with 2xx within ten seconds, and do long work in a background job. After any other response, Rail retries with growing delays, so an event can arrive more than once: ignore an `id` that you have already handled.',
+  'An endpoint receives one request at a time, and first attempts are made in the strict sequence of the events. A retry is sent later, so an event can arrive after newer ones.',
 ];
 
 export const mountReceiversPage = (app: FastifyInstance): void =>
