@@ -95,7 +95,7 @@ async function bare({ client, postgres, commissions }: Place): Promise<Sample> {
 }
 
 async function maturing({ store, client, owner, worker, postgres, commissions }: Place): Promise<Sample> {
-  await client.query('truncate program.commission, webhooks.event cascade');
+  await client.query('truncate webhooks.event cascade');
   await fillMaturing(client, owner, { commissions, partners });
   const sample = await timed({ worker_cpu: worker.pid, postgres_cpu: postgres }, commissions, async () => {
     await mature(store);

@@ -197,8 +197,9 @@ async function batch(place: Place): Promise<Sample> {
 
 let sold = 0;
 
-const nextSale =
-  ({ owner, merchant, partners }: Place) =>
+/** A sale of one of the partners who are paid, of a new customer. */
+export const nextSale =
+  ({ owner, merchant, partners }: Pick<Place, 'owner' | 'merchant' | 'partners'>) =>
   (): Asked => {
     sold++;
     const body = {
@@ -212,7 +213,8 @@ const nextSale =
     return { method: 'POST', path: '/v1/sales', headers: merchant.headers, body: JSON.stringify(body) };
   };
 
-async function create({ api, merchant, owner }: Place): Promise<string> {
+/** Asks for a batch of all that is due. @returns its id */
+export async function create({ api, merchant, owner }: Pick<Place, 'api' | 'merchant' | 'owner'>): Promise<string> {
   const { statusCode, body } = await request(`${api.url}/v1/payout_batches`, {
     method: 'POST',
     headers: merchant.headers,
@@ -224,7 +226,10 @@ async function create({ api, merchant, owner }: Place): Promise<string> {
 }
 
 /** @returns when its payouts were created  @throws Error when they are not those of all partners */
-async function generated({ client, partners }: Place, batch_id: string): Promise<number> {
+export async function generated(
+  { client, partners }: Pick<Place, 'client' | 'partners'>,
+  batch_id: string,
+): Promise<number> {
   for (;;) {
     const { rows } = await client.query<{ stage: string; payouts: string }>(
       'select stage, payouts from program.payout_batch where id = $1',

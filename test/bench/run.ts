@@ -1,5 +1,6 @@
 import { api } from './api.ts';
 import { audit } from './audit.ts';
+import { beside } from './beside.ts';
 import { bodies } from './bodies.ts';
 import { clicks } from './clicks.ts';
 import { disk } from './disk.ts';
@@ -22,7 +23,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, clicks, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, scans, disk, salesBulk, idle, maturity],
+  ...[outreach, scans, disk, salesBulk, idle, maturity, beside],
 ];
 
 const stopping = new AbortController();
