@@ -10,7 +10,7 @@ export const program: Product = {
   loadApi: async () => (await import('./api.ts')).api,
   schedules: [
     { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest', latest: 'any' },
-    { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/find_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/send_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/poll_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/give_up_payout_changes', cron: '*/5 * * * *', missed: 'latest' },

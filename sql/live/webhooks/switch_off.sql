@@ -19,7 +19,7 @@ as $$
   select from graphile_worker.add_jobs(
     array(
       select row (
-        'webhooks/judge_endpoint', json_build_object('endpoint_id', failing.endpoint_id), null, null, null,
+        'webhooks/disable_failing_endpoint', json_build_object('endpoint_id', failing.endpoint_id), null, null, null,
         'judge:' || failing.endpoint_id, null, null
       )::graphile_worker.job_spec
       from (

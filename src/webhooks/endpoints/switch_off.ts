@@ -26,7 +26,7 @@ export interface DeadEndpoint {
  * its order, as for an endpoint that is turned off by hand.
  * @returns undefined where nothing is to be done, because another one has done it, or it has not failed for long enough
  */
-export async function judgeEndpoint(
+export async function disableFailingEndpoint(
   tx: Tx,
   policy: EventPolicy,
   endpoint_id: string,

@@ -62,7 +62,7 @@ t.test('emits payout.due at creation where the time has passed, and once', async
   await payee(shop, [6000]);
   await shop.events();
   await batchOf(shop, { due_at: '2026-01-01T00:00:00Z' });
-  await rail.tick('program/tell_due_payouts', '2026-11-22T00:00:00Z');
+  await rail.tick('program/find_due_payouts', '2026-11-22T00:00:00Z');
   t.same(
     (await shop.events()).map(({ type }) => type),
     ['payout.created', 'payout.due'],

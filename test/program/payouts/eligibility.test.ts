@@ -75,7 +75,7 @@ t.test('payout.due is not told of what is not eligible any more, and is told onc
   const told: (string | null)[][] = [];
   const tellAt = async (hours: number, count: number) => {
     told.length = 0;
-    await rail.tick('program/tell_due_payouts', at(hours));
+    await rail.tick('program/find_due_payouts', at(hours));
     await eventually(async () => {
       for (const { type, data } of await shop.events()) {
         if (/^payout\.(due|not)/.test(type)) told.push([type, data.partner_id, data.reason ?? null]);
@@ -105,8 +105,8 @@ t.test(
   async (t) => {
     const told = ['payout.due', 'payout.not_eligible'];
     for (const jobs of [
-      ['program/tell_due_payouts', 'program/send_due_payouts'],
-      ['program/send_due_payouts', 'program/tell_due_payouts'],
+      ['program/find_due_payouts', 'program/send_due_payouts'],
+      ['program/send_due_payouts', 'program/find_due_payouts'],
     ]) {
       const shop = await openShop(rail, { auto_payouts_enabled: true, min_payout_minor: 1 });
       const { merchant, program_id } = shop;
@@ -162,7 +162,7 @@ t.test('a payout that a refund takes below the minimum is given up before it is 
   await shop.events();
   await shop.refund(refunded);
   t.same(typesOf(await shop.events()), ['payout.deleted']);
-  await rail.tick('program/tell_due_payouts', new Date(Date.now() + 3_600_000).toISOString());
+  await rail.tick('program/find_due_payouts', new Date(Date.now() + 3_600_000).toISOString());
   t.same(typesOf(await shop.events()), [], 'payout.due is not told');
   t.match(await shop.commissionsOf(kept), [{ status: 'due', payout_id: null }]);
 

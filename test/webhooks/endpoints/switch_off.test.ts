@@ -2,7 +2,7 @@ import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { createMailer } from '../../../src/mail/smtp.ts';
 import { program } from '../../../src/program/index.ts';
-import { judgeEndpoint } from '../../../src/webhooks/endpoints/switch_off.ts';
+import { disableFailingEndpoint } from '../../../src/webhooks/endpoints/switch_off.ts';
 import { eventually, type Json, log, sql, startRail, startReceiver, startWorker } from '../../harness.ts';
 import { type ReceivedMail, startSmtpServer } from '../../mail/smtp.ts';
 
@@ -242,7 +242,7 @@ t.test('where the owner has no address, the mail is kept and logged', async (t) 
 
 const judge = (endpoint_id: string) =>
   transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
-    judgeEndpoint(tx, program.events, endpoint_id, services.base_url),
+    disableFailingEndpoint(tx, program.events, endpoint_id, services.base_url),
   );
 
 /** So many times, evenly from some days ago until others. */
@@ -314,7 +314,7 @@ async function openShop({ postback = false } = {}) {
     /** Waits until so many deliveries have this status, and whoever judges has judged. */
     async settled(as: string, deliveries: number) {
       await eventually(async () => (await count(as)) === deliveries, `${deliveries} to be ${as}`);
-      await quiet('webhooks/judge_endpoint');
+      await quiet('webhooks/disable_failing_endpoint');
     },
     retryInAnHour: (deliveries: number) => skipTo(2, deliveries, '1 hour'),
     /** Sends what was refused once for the eighth time: nobody waits 62 hours. */

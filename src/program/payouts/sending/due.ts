@@ -15,7 +15,7 @@ import { notPayable, payeesOf } from './payee.ts';
 const most = 500;
 
 /** Emits `payout.due` for an organization's payouts whose `due_at` has come, once each. */
-export async function tellDue(
+export async function emitDue(
   { organization_id, run_id, tick }: { organization_id: string; run_id: string; tick: string },
   { store, services }: Pick<TaskContext, 'store' | 'services'>,
 ): Promise<void> {

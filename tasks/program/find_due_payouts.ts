@@ -7,7 +7,7 @@ export default task({
   payload: scheduled,
   async run({ tx, payload: { run_id, tick } }) {
     for (const { organization_id } of await organizationsWithDue(tx, tick)) {
-      tx.enqueue('program/tell_due_organization', { organization_id, run_id, tick });
+      tx.enqueue('program/emit_due_payouts', { organization_id, run_id, tick });
     }
   },
 });

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { tellDue } from '../../src/program/payouts/sending/due.ts';
+import { emitDue } from '../../src/program/payouts/sending/due.ts';
 
 /** Emits `payout.due` for one organization's payouts. */
 export default taskOutsideTransaction({
   payload: scheduled.extend({ organization_id: z.string() }),
-  run: ({ payload, ...context }) => tellDue(payload, context),
+  run: ({ payload, ...context }) => emitDue(payload, context),
 });
