@@ -50,7 +50,7 @@ const recordSaleInCompany: Operation = {
   },
 };
 
-const itemsOf = (members: Member[]): Item[] =>
+const itemsOf = (members: Member<unknown>[]): Item[] =>
   members.map(({ body, request_id }, nth) => ({ nth, body: body as NewSale, request_id }));
 
 export const saleOperations: Operation[] = [

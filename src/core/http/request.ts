@@ -9,10 +9,10 @@ import { addressOf } from '../net/client_address.ts';
 import type { Asked } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
-import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
+import { lagging, type Store, type Tx, together, transaction } from '../postgres/transaction.ts';
 import { most_bulk_bytes } from '../resource/bulk.ts';
 import { inCompany } from '../resource/company.ts';
-import { type Member, type Operation, routePath } from '../resource/operation.ts';
+import { type Context, type Member, type Operation, routePath } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
@@ -35,6 +35,7 @@ export function mountOperations(app: FastifyInstance, operations: Operation[], s
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
   const source = operation.may_lag ? lagging(store) : store;
   const join = operation.together && companyOf(app, operation, { store, services });
+  const read = operation.reads_one && readersOf(app, operation, { store, services });
   app.route({
     method: operation.method,
     url: routePath(operation.path),
@@ -50,7 +51,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
       const release = operation.may_lag ? await takeTurn(request, source) : undefined;
       // A read that is not waited for any longer keeps its turn until it is cancelled.
       const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
-        answer(request, operation, { store: source, services, asked, join }).finally(release),
+        answer(request, operation, { store: source, services, asked, join, read }).finally(release),
       );
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
@@ -144,14 +145,18 @@ interface Answering {
   asked: Asked;
   /** Does a request in company: see resource/company.ts. */
   join?: Join | undefined;
+  /** The same for a GET of one object. */
+  read?: Read | undefined;
 }
 
-type Join = (organization_id: string, member: Member) => Promise<unknown>;
+type Read = (organization_id: string, reader: Reader) => Promise<unknown>;
+type Reader = Pick<Context<unknown, unknown, undefined>, 'caller' | 'params' | 'query'>;
+
+type Join = (organization_id: string, member: Member<unknown>) => Promise<unknown>;
 
 function companyOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Join {
   const { ahead, run, leaves_one } = operation.together as NonNullable<Operation['together']>;
-  return inCompany<Member, unknown, unknown>(store, {
-    only_reads: onlyReads(operation),
+  return inCompany<Member<unknown>, unknown, unknown>(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
     ahead,
     run: (tx, members, read) => run({ tx, services }, members, read),
@@ -159,24 +164,49 @@ function companyOf(app: FastifyInstance, operation: Operation, { store, services
   });
 }
 
+function readersOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Read {
+  return inCompany<Reader, unknown, unknown>(store, {
+    within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
+    only_reads: true,
+    run: (tx, readers) =>
+      together(
+        readers.map((reader) =>
+          operation
+            .run({ ...reader, tx, services, body: undefined, asked: undefined, ahead: undefined })
+            .catch(asProblem),
+        ),
+      ),
+  });
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  throw error;
+}
+
 /** One request is one transaction. */
 async function answer(
   request: FastifyRequest,
   operation: Operation,
-  { store, services, asked, join }: Answering,
+  { store, services, asked, join, read }: Answering,
 ): Promise<Reply & { replayed: boolean }> {
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   if (join && !idempotent) {
     refuseInvalid(request);
-    const { body, params, query, id: request_id } = request;
-    const result = await join(caller.organization_id, { body, params, query, scopes: caller.scopes, request_id });
+    const result = await join(caller.organization_id, { body: request.body, request_id: request.id });
     if (result !== undefined) return { ...replyOf(request, operation, result), replayed: false };
+  }
+  if (read) {
+    refuseInvalid(request);
+    const { params, query } = request;
+    const result = await read(caller.organization_id, { caller, params, query });
+    return { ...replyOf(request, operation, result), replayed: false };
   }
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
-    ...{ one_state: operation.may_lag, only_reads: onlyReads(operation), asked },
+    ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
     ahead: request.validationError ? undefined : readAhead(request, operation),
   };
   const { rejection, told } = await askOutside(request, operation, { store, services, asked });
@@ -197,8 +227,6 @@ async function answer(
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
-
-const onlyReads = ({ method, writes }: Operation): boolean => method === 'GET' && !writes;
 
 const replyOf = ({ body, mended }: FastifyRequest, operation: Operation, result: unknown): Reply => ({
   status: statusOf(operation, body),

@@ -3,18 +3,12 @@ import { deletedMarker } from './deleted_marker.ts';
 import { type AnyResource, type Relations, type Row, readScope } from './resource.ts';
 import { requireScope } from './scope.ts';
 
-/** What a get or a list is asked for besides its rows. */
-export interface Expansion {
-  expand: string[];
-  include: string[];
-}
-
 /** Inlines the relations that `expand` names and adds what `include` names, one statement each, whatever the number of rows. @returns the same rows */
 export async function enrich<T extends object>(
   tx: Tx,
   resource: AnyResource,
   rows: T[],
-  { expand, include }: Expansion,
+  { expand, include }: { expand: string[]; include: string[] },
   scopes: string[],
 ): Promise<T[]> {
   const enriched = rows as unknown as Row[];

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { StreamFormat } from '../formats/format.ts';
 import type { FileStream, RowStream } from '../formats/row_stream.ts';
-import { type Tx, together } from '../postgres/transaction.ts';
+import type { Tx } from '../postgres/transaction.ts';
 import type { Details } from '../values/detail.ts';
-import { notFound, Problem, type ProblemCode } from '../values/problem.ts';
-import { type Expansion, enrich } from './enrich.ts';
+import type { Problem, ProblemCode } from '../values/problem.ts';
+import { enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
-import { type AnyResource, type Row, readScope } from './resource.ts';
+import { readScope } from './resource.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */
@@ -28,11 +28,8 @@ export interface Context<Params, Query, Body> {
 }
 
 /** One of the requests that share a transaction. */
-export interface Member<Body = unknown, Params = unknown, Query = unknown> {
+export interface Member<Body> {
   body: Body;
-  params: Params;
-  query: Query;
-  scopes: string[];
   request_id: string | null;
 }
 
@@ -118,14 +115,16 @@ interface Options<
    * to, in their order; undefined for one that is left to `run`, as is each that comes alone where it `leaves_one`. Each is told of its own details (`warnings`) as ever.
    */
   together?: {
-    ahead?: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
+    ahead: (tx: Tx, members: Member<z.infer<B>>[]) => Promise<Ahead>;
     run: (
       context: Pick<Context<unknown, unknown, unknown>, 'tx' | 'services'>,
-      members: Member<z.infer<B>, z.infer<P>, z.infer<Q>>[],
+      members: Member<z.infer<B>>[],
       ahead: Ahead,
     ) => Promise<(z.input<R> | Problem | undefined)[]>;
     leaves_one?: boolean;
   };
+  /** It reads one object: GETs that come together share a transaction, in which each is run by itself. */
+  reads_one?: true;
   /** All its rows, in a transaction that only reads, for a GET whose query has `formatFields`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
   /** The files that a GET answers with, in a transaction that only reads: beside JSON by `format` in its query and by `Accept`. */
@@ -212,6 +211,7 @@ function getOperation({ resource }: ListOptions): Operation {
     path: `${base_path}/${plural}/{id}`,
     scope: readScope(resource),
     summary: `Retrieves the ${object.replaceAll('_', ' ')} with the given id.`,
+    reads_one: true,
     params: idParams,
     query: z.strictObject(resource.expansion),
     reply: resource.schema as z.ZodType,
@@ -220,31 +220,5 @@ function getOperation({ resource }: ListOptions): Operation {
       await enrich(tx, resource, [row], query, caller.scopes);
       return row;
     },
-    together: { run: ({ tx }, members) => getTogether(tx, resource, members) },
   });
-}
-
-/** What each would have been given by itself, with one statement for the rows of all. */
-async function getTogether(
-  tx: Tx,
-  resource: AnyResource,
-  members: Member<unknown, { id: string }, Expansion>[],
-): Promise<(Row | Problem)[]> {
-  const rows = await resource.byIds(tx, [...new Set(members.map(({ params }) => params.id))]);
-  const by_id = new Map(rows.map((row) => [row.id, row]));
-  return together(
-    members
-      .map(async ({ params, query, scopes }) => {
-        const row = by_id.get(params.id);
-        if (!row) return notFound(resource.object, params.id);
-        const [own] = await enrich(tx, resource, [{ ...row }], query, scopes);
-        return own as Row;
-      })
-      .map((read) => read.catch(asProblem)),
-  );
-}
-
-function asProblem(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  throw error;
 }

@@ -126,7 +126,7 @@ export const clickOperations: Operation[] = [
 /** @returns what each click came to: a problem where it was not recorded */
 async function recordSentClicks(
   { tx, services }: { tx: Tx; services: Services },
-  sent: Pick<Member<SentClick>, 'body' | 'request_id'>[],
+  sent: Member<SentClick>[],
   targets: Target[],
 ): Promise<(Click | Problem)[]> {
   const judged = sent.map(({ body, request_id }, nth) =>
