@@ -47,6 +47,7 @@ declare
   last_drawn bigint;
   own_id xid8;
   writers jsonb := '[]';
+  idle_ids text[];
 begin
   perform pg_advisory_xact_lock(2, 0);
   if not exists (select from webhooks.pending_event) then
@@ -113,16 +114,17 @@ begin
   select
     (select count(*) from taken_event),
     array_agg(q.endpoint_id) filter (where not q.slow),
-    array_agg(q.endpoint_id) filter (where q.slow)
+    array_agg(q.endpoint_id) filter (where q.slow),
+    array_agg(q.endpoint_id) filter (where not q.slow and webhooks.is_idle(q.lease_until))
   from webhooks.endpoint_queue q
   where q.endpoint_id in (select n.endpoint_id from numbered n)
-  into taken, endpoint_ids, slow_endpoint_ids;
+  into taken, endpoint_ids, slow_endpoint_ids, idle_ids;
   return next;
 
-  if most_endpoints > 0 and endpoint_ids is not null then
+  if most_endpoints > 0 and idle_ids is not null then
     return query
       select null::integer, null::text[], null::text[], r.*
-      from webhooks.begin_runs(endpoint_ids[1:most_endpoints], worker, lease, most_deliveries) as r;
+      from webhooks.begin_runs(idle_ids[1:most_endpoints], worker, lease, most_deliveries) as r;
   end if;
 end
 $$;

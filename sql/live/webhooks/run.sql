@@ -69,6 +69,7 @@ $$;
 -- index would read all of the organization's events for each delivery.
 create or replace function webhooks.next_deliveries(endpoint text, after_position bigint, most integer)
 returns table (
+  endpoint_updated_at timestamptz,
   queue_position bigint,
   delivery_id text,
   event_id text,
@@ -107,7 +108,7 @@ begin
 
   return query
     select
-      n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id,
+      e.updated_at, n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id,
       e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
     from webhooks.queued_delivery n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id

@@ -77,6 +77,11 @@ export class Deliverer {
     return others.slice(count);
   }
 
+  /** Another worker may have appended to the queues of endpoints that runs here wait for: these end, and look. */
+  lookAtAll(): void {
+    for (const { hear } of this.#sending.values()) hear?.();
+  }
+
   /** Sends what waits for an endpoint whose last attempt took long: it keeps its slot, of which there are few, and does not stay. */
   deliverSlow(endpoint_id: string): Promise<void> {
     return this.#start(endpoint_id, () => true);
@@ -107,7 +112,7 @@ export class Deliverer {
     const sending = this.#sending.get(endpoint_id);
     if (!sending) return false;
     sending.looks_again = true;
-    this.#queues.hurry();
+    sending.hear?.();
     return true;
   }
 
@@ -147,9 +152,15 @@ export class Deliverer {
     const sender = new Sender(receiverOf(lease, services), this.#options);
     const looks = () => {
       sending.looks_again = false;
+      // Whoever waits for its end need not wait for others that share the writing of it.
+      sending.hear = () => this.#queues.hurry();
       return !isCrowded() && !stopping.aborted;
     };
-    return new Run(lease, { queues: this.#queues, sender, isCrowded, stopping, looks }).run();
+    const hears = (within_ms: number) => heard(sending, within_ms);
+    const run = new Run(lease, { queues: this.#queues, sender, isCrowded, stopping, hears, looks }).run();
+    return run.finally(() => {
+      sending.hear = undefined;
+    });
   }
 }
 
@@ -157,4 +168,21 @@ export class Deliverer {
 interface Sending {
   /** More was appended to its queue: it looks once more before it ends. */
   looks_again: boolean;
+  /** What it does when it is told, if it waits. */
+  hear?: (() => void) | undefined;
+}
+
+/** Whether more was appended, now or within a while. */
+async function heard(sending: Sending, within_ms: number): Promise<boolean> {
+  if (!sending.looks_again) {
+    const told = Promise.withResolvers<void>();
+    const timer = setTimeout(told.resolve, within_ms);
+    sending.hear = told.resolve;
+    await told.promise;
+    clearTimeout(timer);
+    sending.hear = undefined;
+  }
+  const { looks_again } = sending;
+  sending.looks_again = false;
+  return looks_again;
 }

@@ -8,8 +8,9 @@ import type { Addressee } from './send.ts';
 export const most_deliveries = 32;
 /** Renewed by whatever is written of the run; longer than a run can go without (a request lasts 10 s), by a margin for a stalled process. */
 export const lease_s = 30;
-/** How long the result of an attempt, and the end of a run, are kept to be written together with the next ones. */
-const max_wait_ms = 4;
+/** How long the result of an attempt is kept to be written together with the next ones, and the end of a run. */
+const result_wait_ms = 30;
+const end_wait_ms = 4;
 /** Endpoints that share a statement. */
 const most_endpoints = 100;
 
@@ -47,8 +48,8 @@ export interface Recorded {
 export interface EndpointQueues {
   /** Takes the lease. Undefined where nothing waits or somebody else sends. */
   begin(endpoint_id: string): Promise<Lease | undefined>;
-  /** The deliveries after a position in the queue. */
-  following(endpoint_id: string, queue_position: number): Promise<QueuedDelivery[]>;
+  /** The deliveries after a position in the queue. Undefined where the endpoint has changed: the run knows an old address or secret. */
+  following(lease: Lease, queue_position: number): Promise<QueuedDelivery[] | undefined>;
   /**
    * Resolves when it is durable.
    * @throws when it could not be written. Then nothing is written of what the run reports later, which would pass it by.
@@ -75,18 +76,28 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
       throw error;
     }
   };
-  const report = batched(reportAll, { most: most_endpoints * 4, canWait: () => true, max_wait_ms });
+  const report = batched(reportAll, { most: most_endpoints * 4, canWait: () => true, max_wait_ms: result_wait_ms });
+  let ending: NodeJS.Timeout | undefined;
+  const end = () => {
+    ending = undefined;
+    report.hurry();
+  };
   return {
-    report,
+    report(given) {
+      if (given.ended && !ending) ending = setTimeout(end, end_wait_ms);
+      return report(given);
+    },
     hurry: () => report.hurry(),
     begin: batched((endpoint_ids) => beginRuns(database, worker_id, endpoint_ids), { most: most_endpoints }),
     wake: batched((endpoint_ids) => wakeEndpoints(database, endpoint_ids), { most: most_endpoints }),
-    following: (endpoint_id, queue_position) =>
-      run<QueuedDelivery>(
+    async following({ endpoint_id, endpoint_updated_at }, queue_position) {
+      const found = await run<QueuedDelivery & Pick<Lease, 'endpoint_updated_at'>>(
         database,
-        sql`select queue_position, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+        sql`select endpoint_updated_at, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
           from webhooks.next_deliveries(${endpoint_id}, ${queue_position}, ${most_deliveries})`,
-      ),
+      );
+      return found.every((one) => one.endpoint_updated_at === endpoint_updated_at) ? found : undefined;
+    },
   };
 }
 
@@ -95,7 +106,8 @@ export type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery 
 const beginning = (worker_id: string, endpoint_ids: string[]): Sql =>
   sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
       delivery_id, event_id, event_type, attempt, body, request_id, cancelled
-    from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})`;
+    from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})
+    where exists (select from webhooks.queued_delivery q where q.endpoint_id = any (${endpoint_ids}))`;
 
 async function beginRuns(
   database: Database,

@@ -70,6 +70,7 @@ export class FanOut {
     );
     const { taken = 0, endpoint_ids, slow_endpoint_ids } = summary ?? {};
     if (taken > 0) fannedOut(taken);
+    else deliverer.lookAtAll();
     const leases = leasesOf(rows, asked_at);
     for (const lease of leases.values()) deliverer.deliverLeased(lease);
     const others = (endpoint_ids ?? []).filter((endpoint_id) => !leases.has(endpoint_id));

@@ -12,6 +12,8 @@ const longest_ms = 60_000;
 const too_old_ms = 15_000;
 /** An attempt that took longer makes its endpoint a slow one, whose runs have slots of their own. */
 const slow_ms = 1_000;
+/** How long a run that has sent what there was waits for more, unless it must make room: what comes then needs no run of its own. */
+const linger_ms = 30;
 /** What may be sent and not yet written: a worker that dies lets as much be sent again. */
 const most_unwritten = most_deliveries * 4;
 /** After so many it looks at what is written by now. */
@@ -23,6 +25,8 @@ export interface RunOptions {
   /** Others wait for a slot: do not stay. */
   isCrowded: () => boolean;
   stopping: AbortSignal;
+  /** Waits until more was appended to the endpoint's queue, for so long at most. @returns whether there may be more */
+  hears(within_ms: number): Promise<boolean>;
   /** Whether it looks for what waits once it has ended: asked when it ends. Else it has left, and somebody else must be woken. */
   looks(): boolean;
 }
@@ -73,15 +77,29 @@ export class Run {
 
   /** Each with the one after it, as far as it is known. The next ones are read while the ones before are sent. */
   async *#deliveries(): AsyncGenerator<{ delivery: QueuedDelivery; next: QueuedDelivery | undefined }> {
-    const { endpoint_id } = this.#lease;
     for (let read = this.#lease.deliveries; read.length > 0; ) {
-      const last = read.at(-1) as QueuedDelivery;
+      const { queue_position } = read.at(-1) as QueuedDelivery;
       const isAll = read.length < most_deliveries;
-      const following = isAll ? [] : this.#options.queues.following(endpoint_id, last.queue_position);
-      Promise.resolve(following).catch(() => {});
+      const following = isAll ? undefined : this.#following(queue_position);
+      following?.catch(() => {});
       for (const [nth, delivery] of read.entries()) yield { delivery, next: read[nth + 1] };
-      read = await following;
+      read = (await following) ?? (await this.#linger(queue_position));
     }
+  }
+
+  /** What comes within a moment, while there is room. */
+  async #linger(queue_position: number): Promise<QueuedDelivery[]> {
+    while (!this.#options.isCrowded() && !this.#mustEnd() && (await this.#options.hears(linger_ms))) {
+      const read = await this.#following(queue_position);
+      if (read.length > 0) return read;
+    }
+    return [];
+  }
+
+  async #following(queue_position: number): Promise<QueuedDelivery[]> {
+    const read = await this.#options.queues.following(this.#lease, queue_position);
+    this.#isOver ||= read === undefined;
+    return read ?? [];
   }
 
   #mustEnd(): boolean {
