@@ -1,7 +1,7 @@
--- What the limits of outreach make of the times at which emails are due. A claim (src/recruitment/sending) judges by itself, email by
--- email; this says ahead of it what it will find, for people, for the sweep that wakes inboxes, and for metrics.
+-- The times at which emails go, as the limits of outreach hold them. A claim (src/recruitment/sending) checks by itself, email by email; this
+-- says ahead of it what it will find, for people, for the sweep that wakes inboxes, and for metrics.
 
--- The first time from `at` on that is in the window of a schedule, by the clock of a zone: what nextOpening of windows/schedule.ts says, except in a
+-- The first time from `at` on that is in the window of a schedule, by the clock of a zone: what nextOpening of campaigns/window.ts says, except in a
 -- night in which that clock is changed, where it may be an hour off.
 create or replace function recruitment.next_opening(schedule jsonb, zone text, at timestamptz) returns timestamptz
 language sql stable

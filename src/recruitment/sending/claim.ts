@@ -77,12 +77,12 @@ export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Pr
       (plan.left === 0 ? { until: nextMidnight('UTC', now), reason: 'plan' as const } : undefined);
     if (held) claims.set(queue.id, { is: 'rest', until: held.until.toISOString(), reason: held.reason });
   }
-  const turns = await turnsOf(
+  const chosen = await chooseEmails(
     tx,
     others.filter(({ id }) => !claims.has(id)),
     { campaigns, plan, now },
   );
-  await writeClaims(tx, { plans, turns }, claims, claiming);
+  await writeClaims(tx, { plans, chosen }, claims, claiming);
   for (const queue of others)
     if (!claims.has(queue.id)) claims.set(queue.id, { is: 'rest', until: null, reason: 'idle' });
   await rest(tx, claims);
@@ -90,7 +90,7 @@ export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Pr
 }
 
 /** An email of a sequence whose turn it is. */
-interface Turn {
+interface Chosen {
   queue: Queue;
   candidate: Candidate;
   message: Rendered;
@@ -103,58 +103,72 @@ interface Limits {
   now: Date;
 }
 
-/** The first sequence of each queue that can be sent to. What cannot now is moved, and what never can has failed. */
-async function turnsOf(tx: Tx, queues: Queue[], { campaigns, plan, now }: Limits): Promise<Turn[]> {
-  const open = campaigns.filter((campaign) => canBeOpen(campaign, now));
-  const by_id = new Map(open.map((campaign) => [campaign.id, campaign]));
-  const turns: Turn[] = [];
-  const companies = new Map<string, number>();
+/** Chooses the first email of each queue that can be sent. What cannot now is moved, and what never can has failed. */
+async function chooseEmails(tx: Tx, queues: Queue[], limits: Limits): Promise<Chosen[]> {
+  const open = limits.campaigns.filter((campaign) => canBeOpen(campaign, limits.now));
+  const choice: Choice = { chosen: [], sent_to: new Map(), limits };
   const to_schedule = new Set<string>();
-  let left = plan.left;
   let waiting = queues;
   for (let round = 0; round < most_rounds && waiting.length > 0 && open.length > 0; round++) {
     const ids = waiting.map(({ id }) => id);
     const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_checked);
-    const moved: { id: string; due_at: string }[] = [];
-    const failed: FailedSequence[] = [];
-    const unscheduled: Candidate[] = [];
-    const over: { id: string; end: End }[] = [];
-    for (const candidate of candidates) {
-      const campaign = by_id.get(candidate.campaign_id) as Sending;
-      const queue = waiting.find(({ id }) => id === candidate.inbox_id) as Queue;
-      const has_turn = turns.some((turn) => turn.queue === queue);
-      const company = `${candidate.campaign_id} ${candidate.company_hmac}`;
-      const checked = check(
-        { ...candidate, sent_to_company: candidate.sent_to_company + (companies.get(company) ?? 0) },
-        campaign,
-        now,
-      );
-      if (checked.is === 'later') moved.push({ id: candidate.id, due_at: checked.due_at.toISOString() });
-      if (checked.is === 'unscheduled') unscheduled.push(candidate);
-      if (checked.is === 'over') over.push({ id: candidate.id, end: checked.end });
-      if (checked.is === 'unfit') failed.push({ id: candidate.id, reason: checked.reason });
-      if (checked.is !== 'fit' || has_turn || left === 0) continue;
-      const message = rendered(candidate, queue, candidate.message_id ?? newId('fms'));
-      if (!message) {
-        failed.push({ id: candidate.id, reason: 'template_error' });
-        continue;
-      }
-      left--;
-      if (candidate.next_step === 0) campaign.begun++;
-      companies.set(company, (companies.get(company) ?? 0) + 1);
-      turns.push({ queue, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
-    }
-    await Promise.all([move(tx, moved), failSequences(tx, failed), unschedule(tx, unscheduled), endEach(tx, over)]);
+    const { later, unscheduled, over, failed } = chooseFrom(candidates, waiting, choice);
+    await Promise.all([move(tx, later), failSequences(tx, failed), unschedule(tx, unscheduled), endEach(tx, over)]);
     for (const { campaign_id } of unscheduled) to_schedule.add(campaign_id);
     const found = new Set(candidates.map(({ inbox_id }) => inbox_id));
-    waiting = waiting.filter((queue) => found.has(queue.id) && !turns.some((turn) => turn.queue === queue));
-    if (left === 0) break;
+    waiting = waiting.filter(({ id }) => found.has(id) && !hasEmail(choice, id));
+    if (choice.chosen.length >= limits.plan.left) break;
   }
   for (const campaign_id of to_schedule) requestSchedule(tx, campaign_id);
-  return turns;
+  return choice.chosen;
 }
 
-const countedOf = (candidate: Candidate, campaign: Sending, daily_sends: number | null): Turn['counted'] => ({
+/** The emails that are chosen so far, and how many go to each company of a campaign. */
+interface Choice {
+  chosen: Chosen[];
+  sent_to: Map<string, number>;
+  limits: Limits;
+}
+
+const hasEmail = ({ chosen }: Choice, inbox_id: string): boolean => chosen.some(({ queue }) => queue.id === inbox_id);
+
+/** The sequences that are not sent to now. */
+interface NotSent {
+  later: { id: string; due_at: string }[];
+  unscheduled: Candidate[];
+  over: { id: string; end: End }[];
+  failed: FailedSequence[];
+}
+
+/** Adds the first candidate of each queue that can be sent to. */
+function chooseFrom(candidates: Candidate[], queues: Queue[], choice: Choice): NotSent {
+  const not_sent: NotSent = { later: [], unscheduled: [], over: [], failed: [] };
+  const { campaigns, plan, now } = choice.limits;
+  for (const candidate of candidates) {
+    const { id } = candidate;
+    const campaign = campaigns.find((one) => one.id === candidate.campaign_id) as Sending;
+    const company = `${candidate.campaign_id} ${candidate.company_hmac}`;
+    const sent_to = choice.sent_to.get(company) ?? 0;
+    const checked = check({ ...candidate, sent_to_company: candidate.sent_to_company + sent_to }, campaign, now);
+    if (checked.is === 'later') not_sent.later.push({ id, due_at: checked.due_at.toISOString() });
+    if (checked.is === 'unscheduled') not_sent.unscheduled.push(candidate);
+    if (checked.is === 'over') not_sent.over.push({ id, end: checked.end });
+    if (checked.is === 'unfit') not_sent.failed.push({ id, reason: checked.reason });
+    if (checked.is !== 'fit' || hasEmail(choice, candidate.inbox_id) || choice.chosen.length >= plan.left) continue;
+    const queue = queues.find((one) => one.id === candidate.inbox_id) as Queue;
+    const message = rendered(candidate, queue, candidate.message_id ?? newId('fms'));
+    if (!message) {
+      not_sent.failed.push({ id, reason: 'template_error' });
+      continue;
+    }
+    if (candidate.next_step === 0) campaign.begun++;
+    choice.sent_to.set(company, sent_to + 1);
+    choice.chosen.push({ queue, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
+  }
+  return not_sent;
+}
+
+const countedOf = (candidate: Candidate, campaign: Sending, daily_sends: number | null): Chosen['counted'] => ({
   ...{ campaign_id: campaign.id, day: campaign.day, is_first: candidate.next_step === 0 },
   ...{ daily_new_limit: campaign.daily_new_limit, company: candidate.company_hmac },
   ...{ max_per_domain_day: candidate.max_per_domain_day, daily_sends },
@@ -183,35 +197,35 @@ interface Plan {
 
 async function writeClaims(
   tx: Tx,
-  { plans, turns }: { plans: Plan[]; turns: Turn[] },
+  { plans, chosen }: { plans: Plan[]; chosen: Chosen[] },
   claims: Map<string, Claim>,
   { worker_id, vault, base_url, random }: Claiming,
 ): Promise<void> {
-  if (plans.length + turns.length === 0) return;
-  const queues = [...plans, ...turns].map(({ queue }) => ({ id: queue.id, gap_s: gapSeconds(queue, random()) }));
-  const ids = [...plans.map(({ message_id }) => message_id), ...turns.map(({ message }) => message.id)];
-  const [claimed_plans, claimed_turns, , slots, drafts] = await Promise.all([
+  if (plans.length + chosen.length === 0) return;
+  const queues = [...plans, ...chosen].map(({ queue }) => ({ id: queue.id, gap_s: gapSeconds(queue, random()) }));
+  const ids = [...plans.map(({ message_id }) => message_id), ...chosen.map(({ message }) => message.id)];
+  const [claimed_plans, claimed_chosen, , slots, drafts] = await Promise.all([
     plans.length === 0 ? [] : claimPlanned(tx, plans, worker_id),
-    turns.length === 0 ? [] : claimTurns(tx, turns, worker_id),
+    chosen.length === 0 ? [] : claimChosen(tx, chosen, worker_id),
     reserve(tx, [
       ...plans.map(({ queue }) => ({ inbox_id: queue.id, day: queue.day, campaign: null })),
-      ...turns.map(({ queue, counted }) => ({ inbox_id: queue.id, day: queue.day, campaign: counted })),
+      ...chosen.map(({ queue, counted }) => ({ inbox_id: queue.id, day: queue.day, campaign: counted })),
     ]),
     moveSlots(tx, queues),
     draftsOf(tx, vault, base_url, ids),
   ]);
-  const attempts = new Map([...claimed_plans, ...claimed_turns].map((row) => [row.id, row.attempts]));
+  const attempts = new Map([...claimed_plans, ...claimed_chosen].map((row) => [row.id, row.attempts]));
   if (attempts.size < ids.length) throw new Error('A message that was claimed is not there.');
   const slot_of = new Map(slots.map(({ id, next_slot_at }) => [id, next_slot_at]));
   const draft_of = new Map(drafts.map((draft) => [draft.message_id, draft]));
-  if (turns.some(({ message }) => !draft_of.has(message.id))) throw new LostRace('An address was deleted.');
+  if (chosen.some(({ message }) => !draft_of.has(message.id))) throw new LostRace('An address was deleted.');
   await cancel(
     tx,
     plans.map(({ message_id }) => message_id).filter((id) => !draft_of.has(id)),
   );
   for (const { queue, message_id } of [
     ...plans,
-    ...turns.map(({ queue, message }) => ({ queue, message_id: message.id })),
+    ...chosen.map(({ queue, message }) => ({ queue, message_id: message.id })),
   ]) {
     const draft = draft_of.get(message_id);
     if (!draft) continue;
@@ -228,8 +242,8 @@ async function writeClaims(
  * "Same row, same Message-ID": a step that was claimed before has its message. One whose sequence has got another inbox since, because it was stopped
  * before it was sent, goes from that one.
  */
-const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
-  const rows = turns.map(({ queue, candidate, message, counted }) => ({
+const claimChosen = (tx: Tx, chosen: Chosen[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
+  const rows = chosen.map(({ queue, candidate, message, counted }) => ({
     ...message,
     ...{ inbox_id: queue.id, day: queue.day, campaign_day: counted.day, is_limited: counted.daily_sends !== null },
     ...{ brand_id: candidate.brand_id, prospect_id: candidate.prospect_id, campaign_id: candidate.campaign_id },
