@@ -49,7 +49,7 @@ import { inviteOperations } from './threads/invitation.ts';
 import { sequenceOperations } from './threads/sequence_operations.ts';
 import { testEmailOperations } from './threads/test_email.ts';
 import { messageOperations, threadOperations } from './threads/thread_operations.ts';
-import { mountUnsubscribing } from './unsubscribing/routes.ts';
+import { mountUnsubscribing } from './unsubscribing/page.ts';
 import { events } from './webhooks.ts';
 
 /** The API of the recruitment service. */

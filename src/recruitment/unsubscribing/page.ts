@@ -1,5 +1,82 @@
-/** The page that asks before it unsubscribes, in six languages. */
+/** The page behind the link of an email: its routes, and what it shows in six languages. `GET` and `HEAD` show it and change nothing; any `POST` unsubscribes. */
+
 import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { withinDeadline } from '../../core/http/deadline.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { type Linked, readLink, readUnsubscribeToken, unsubscribe_path } from './link.ts';
+import { unsubscribe } from './unsubscribe.ts';
+
+/** A body says nothing: one-click has one field, always the same. */
+const most_bytes = 65_536;
+type Request = FastifyRequest<{ Params: { token: string } }>;
+
+/**
+ * `POST /recruitment/u/{token}` unsubscribes, by one click of a mail program (RFC 8058) or by the button of the page; it needs no key. `GET` and
+ * `HEAD` answer with the page, and change nothing: programs that look at links before people do unsubscribe nobody.
+ */
+export function mountUnsubscribing(app: FastifyInstance, store: Store, services: Services): void {
+  app.register(async (scope) => {
+    ignoreBodies(scope);
+    const route = { url: `${unsubscribe_path}/:token`, config: { logs_route: true } };
+    scope.route<{ Params: { token: string } }>({
+      ...{ ...route, method: ['GET', 'HEAD'] },
+      handler: async (request, reply) => {
+        const found = await linked(store, services, request);
+        return show(request, reply, found?.is_unsubscribed ? donePage : askingPage, found);
+      },
+    });
+    scope.route<{ Params: { token: string } }>({
+      ...{ ...route, method: 'POST', bodyLimit: most_bytes },
+      handler: async (request, reply) =>
+        show(
+          request,
+          reply,
+          donePage,
+          await linked(store, services, request, (tx, { message_id }) =>
+            unsubscribe(tx, services.vault, { id: message_id }),
+          ),
+        ),
+    });
+  });
+}
+
+/** Multipart, urlencoded, none: whatever came is read and dropped. */
+function ignoreBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+}
+
+/** Reads what the token of a request names, and acts on it in the same transaction. */
+async function linked(
+  store: Store,
+  { vault }: Services,
+  request: Request,
+  act: (tx: Tx, found: Linked) => Promise<void> = async () => undefined,
+): Promise<Linked | undefined> {
+  const token = readUnsubscribeToken(request.params.token);
+  if (!token) return undefined;
+  const { organization_id } = token;
+  return withinDeadline(request, 'unsubscribing', (asked) =>
+    transaction(store, { organization_id, request_id: request.id, asked }, async (tx) => {
+      const found = await readLink(tx, vault, token);
+      if (found) await act(tx, found);
+      return found;
+    }),
+  );
+}
+
+function show(
+  { headers }: Request,
+  reply: FastifyReply,
+  pageOf: typeof askingPage,
+  found: Linked | undefined,
+): FastifyReply {
+  const language = languageOf(found?.language_code ?? null, headers['accept-language']);
+  reply.headers(page_headers);
+  return found ? reply.code(200).send(pageOf(language, found.sender)) : reply.code(404).send(notFoundPage(language));
+}
 
 const style = `
 body { max-width: 34rem; margin: 4rem auto; padding: 0 1rem; font: 1.125rem/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff }
@@ -10,7 +87,7 @@ button:focus-visible { outline: 3px solid #1a1a1a; outline-offset: 3px }
 `;
 
 /** The page has no script and loads nothing. Its form posts to its own address. */
-export const page_headers = {
+const page_headers = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'Referrer-Policy': 'no-referrer',
@@ -18,7 +95,7 @@ export const page_headers = {
 };
 
 /** Asks whether to unsubscribe. @param sender who sends the emails; null: not known any more */
-export function askingPage(language: Language, sender: string | null): string {
+function askingPage(language: Language, sender: string | null): string {
   const { unsubscribe, ask } = wordsIn(language);
   const button = `<form method="post">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">
@@ -27,12 +104,12 @@ export function askingPage(language: Language, sender: string | null): string {
   return page(language, unsubscribe, withSender(language, ask, sender), button);
 }
 
-export function donePage(language: Language, sender: string | null): string {
+function donePage(language: Language, sender: string | null): string {
   const { is_done, done } = wordsIn(language);
   return page(language, is_done, withSender(language, done, sender));
 }
 
-export function notFoundPage(language: Language): string {
+function notFoundPage(language: Language): string {
   const { not_found, not_found_doc } = wordsIn(language);
   return page(language, not_found, not_found_doc);
 }
@@ -149,13 +226,13 @@ const words = {
   },
 } satisfies Record<string, Words>;
 
-export type Language = keyof typeof words;
+type Language = keyof typeof words;
 const wordsIn = (language: Language): Words => words[language];
 
 const isKnown = (code: string): code is Language => Object.hasOwn(words, code);
 
 /** The prospect's language, where it is known; else the first that the browser asks for and that there is; else English. */
-export function languageOf(language_code: string | null, accepted = ''): Language {
+function languageOf(language_code: string | null, accepted = ''): Language {
   const asked = accepted.split(',', 20).map((part) => part.trim().slice(0, 2).toLowerCase());
   return [language_code?.slice(0, 2).toLowerCase() ?? '', ...asked].find(isKnown) ?? 'en';
 }
