@@ -7,6 +7,7 @@
  */
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { isAuthentic } from '../../mail/incoming/message/authentication_results.ts';
 import { nobody } from '../brands/acting.ts';
 import { pauseForComplaint } from '../campaigns/bounce_guard.ts';
 import { lockCampaign } from '../campaigns/campaign.ts';
@@ -51,11 +52,12 @@ export async function applyComplaint(
 }
 
 /**
- * Unsubscribes as the link of an email does. The sender's address is barred beside the one that was written to. Of a prospect who was erased nothing is kept. It is for good where a mailto asks for
+ * Unsubscribes as the link of an email does. The sender's address is barred beside the one that was written to, where it is proven or
+ * of the same company. Of a prospect who was erased nothing is kept. It is for good where a mailto asks for
  * it; what is read from a text a person can lift. The sender is proven, else it was kept for a person to look at.
  */
 export async function applyUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Promise<'unsubscribe' | 'known'> {
-  const { answered, judgement } = answer;
+  const { answered, judgement, authentication } = answer;
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answered);
@@ -63,6 +65,11 @@ export async function applyUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Pr
   const { confidence } = judgement;
   const kept = { purpose: 'unsubscribe', confidence, needs_review: false, has_text: true } as const;
   const id = prospect ? await keepInbound(tx, vault, answer, kept) : answered.id;
-  await unsubscribe(tx, vault, { id }, prospect && confidence !== null ? id : null);
+  await unsubscribe(
+    tx,
+    vault,
+    { id, is_authentic: isAuthentic(authentication) },
+    prospect && confidence !== null ? id : null,
+  );
   return 'unsubscribe';
 }

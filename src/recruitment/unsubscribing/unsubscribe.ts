@@ -28,13 +28,13 @@ const kept_stages: Stage[] = ['agreed', 'active'];
  * Unsubscribes whom a message was sent to, or who sent it: "An unsubscribe suppresses the address organization-wide; every prospect that holds
  * it gets unsubscribed_at; one event, for the message's prospect." Ends every open sequence to them, and moves the prospect to `lost`. Once it has
  * committed, no email to the address begins to be sent. To be called before rows are locked.
- * @param message the email of the link, or the reply that asks to be taken off
+ * @param message the email of the link, or the reply that asks to be taken off; whether it surely comes from the address that it names
  * @param judged_by that reply, where its text was judged: a person can take it back
  */
 export async function unsubscribe(
   tx: Tx,
   vault: Vault,
-  message: { id: string },
+  message: { id: string; is_authentic?: boolean },
   judged_by: string | null = null,
 ): Promise<void> {
   await lockSuppressions(tx);
@@ -46,7 +46,7 @@ export async function unsubscribe(
   const is_new = await isSubscribed(tx, unsubscribed.prospect_id);
   if (is_new) emitUnsubscribed(tx, unsubscribed);
   const concerned = unsubscribed.prospect_id === null ? [] : [unsubscribed.prospect_id];
-  const addresses = await targetsOf(tx, vault, unsubscribed);
+  const addresses = await targetsOf(tx, vault, unsubscribed, message.is_authentic ?? false);
   for (const target of addresses) {
     await suppress(tx, vault, target, 'unsubscribed', nobody, { others: concerned, judged_by });
   }
@@ -89,11 +89,21 @@ function emitUnsubscribed(tx: Tx, { brand_id, prospect_id, campaign_id, sequence
   );
 }
 
-/** The addresses that a message speaks for: its own, and of a reply those that were written to. In the clear where a prospect still holds them. */
-async function targetsOf(tx: Tx, vault: Vault, { id, prospect_id }: Message): Promise<Target[]> {
+/**
+ * The addresses that a message speaks for: its own, and of a reply those that were written to. Anybody can name another's as the sender of a reply:
+ * it counts where it is proven, or of the company that was written to. In the clear where a prospect still holds them.
+ */
+async function targetsOf(tx: Tx, vault: Vault, { id, prospect_id }: Message, is_authentic: boolean): Promise<Target[]> {
   const addresses = await tx.all<{ hmac: Buffer; email_address_id: string | null; address: Buffer | null }>(sql`
     with named as (
-      select t.address_hmac as hmac from recruitment.message t where ${tenant(tx)} and t.id = ${id}
+      select t.address_hmac as hmac
+      from recruitment.message t
+      where ${tenant(tx)} and t.id = ${id} and (
+        t.direction = 'outbound' or ${is_authentic} or exists (
+          select from recruitment.sequence s
+          where s.organization_id = t.organization_id and s.id = t.sequence_id and s.company_hmac = t.domain_hmac
+        )
+      )
       union
       select sent.address_hmac
       from recruitment.message t

@@ -252,6 +252,28 @@ t.test('an answer to our email that fails DMARC is kept for review, unless a mai
   t.match(await barsIn(outreach), [{ reason: 'unsubscribed', lifted: false }]);
 });
 
+t.test('whoever answers our email bars no other address by naming it as the sender', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const { caller, user } = outreach;
+  const other = await mail(rail, outreach);
+  for (const subject of ['Re: Offer', 'unsubscribe']) {
+    const to = await mail(rail, outreach);
+    const fields = { Subject: subject === 'unsubscribe' ? `${subject} ${to.message_id}` : subject };
+    server.deliver(user, answerTo(to, 'Please remove me from your mailing list.', { ...fields, From: other.email }));
+    t.match(await inbound(outreach, to.prospect_id), [{ purpose: 'unsubscribe' }]);
+    t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), { unsubscribed_at: /^20/ });
+  }
+  t.match(await caller.get(`${v1}/prospects/${other.prospect_id}`), { stage: 'contacted', unsubscribed_at: null });
+  t.match(await caller.get(`${v1}/sequences/${other.sequence_id}`), { state: 'active' });
+  t.equal((await barsIn(outreach)).length, 2, 'the addresses that were written to');
+
+  const firm = await mail(rail, outreach);
+  const From = `colleague@${firm.email.split('@')[1]}`;
+  server.deliver(user, answerTo(firm, 'Please remove us from your mailing list.', { From }));
+  await inbound(outreach, firm.prospect_id);
+  t.equal((await barsIn(outreach)).length, 4, 'a colleague speaks for both');
+});
+
 t.test(
   'an unproven wish to be taken off, or anger, is for a person to look at, and a proven one takes effect',
   async (t) => {

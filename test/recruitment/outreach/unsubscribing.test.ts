@@ -189,7 +189,7 @@ t.test('bars both addresses of a person who asks by a reply from another one', a
   const outreach = await openOutreach(rail);
   const sent = await mail(rail, outreach);
   const reply = await replyTo(rail, outreach, sent, 'ada@private.example.com', { purpose: 'unsubscribe' });
-  await within(rail, outreach, (tx) => unsubscribe(tx, vault, { id: reply }));
+  await within(rail, outreach, (tx) => unsubscribe(tx, vault, { id: reply, is_authentic: true }));
   for (const email of [sent.email, 'ada@private.example.com'])
     t.match(await within(rail, outreach, (tx) => isSuppressed(tx, vault, email, 'none')), { reason: 'unsubscribed' });
 });
