@@ -525,7 +525,7 @@ t.test('says why an activation failed, leaves nothing of it, and succeeds once t
 t.test('two deals of the same person that are activated at once give one partner and one active rule', async (t) => {
   const opened = await openBrand();
   const { caller, program_id } = opened;
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     const email = `same${round}@person.com`;
     const both = await Promise.all(
       [1, 2].map(async () => open(opened, await add(opened, { email }), { upfront_fee_minor: 5 })),
@@ -623,7 +623,7 @@ const joined = async (opened: Opened): Promise<[string, string][]> =>
 
 t.test('two people who are promised the same coupon at once: one gets it, the other deal says so', async (t) => {
   const opened = await openBrand();
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     const both = await Promise.all(
       [1, 2].map(async (n) =>
         open(opened, await add(opened, { email: `coupon${n}@round${round}.com` }), { coupon_code: `ROUND${round}` }),
@@ -637,7 +637,7 @@ t.test('two people who are promised the same coupon at once: one gets it, the ot
       ['agreed', 'coupon_taken'],
     ]);
   }
-  t.equal((await partnersOf(opened)).length, 3);
+  t.equal((await partnersOf(opened)).length, 2);
 });
 
 /** Waits until a session waits for a lock that another one holds. */

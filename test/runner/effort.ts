@@ -17,7 +17,7 @@ const efforts = {
   /** Times that Postgres is killed amid sales. */
   postgres_kills: { test: 1, soak: 4 },
   /** Kills of a worker amid reading answers. */
-  reading_kills: { test: 2, soak: 30 },
+  reading_kills: { test: 1, soak: 30 },
   /** Events that each of 12 endpoints receives while a worker is killed. */
   events_of_killed_worker: { test: 50, soak: 500 },
   /** Of the statements at which an activation is killed, every so many. */
