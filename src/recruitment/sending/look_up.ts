@@ -3,7 +3,7 @@
  * `sent` where it is found, else `unknown`, and looked for again after 5 minutes, 1, 6 and 24 hours.
  *
  * The copy in the Sent folder is made by a job of its own, half a minute after the email, for a day at most: servers that make it themselves have by
- * then. The Sent folder is the one with `\\Sent` (RFC 6154), else the one with a usual name. Where the provider wrote another Message-ID, the email is
+ * then. The Sent folder is the one with `\Sent` (RFC 6154), else the one with a usual name. Where the provider wrote another Message-ID, the email is
  * found by `X-Rail-Message` or `X-Microsoft-Original-Message-ID`, and the other id is remembered (`other_message_ids`).
  */
 import type { ImapFlow, ListResponse } from 'imapflow';
