@@ -53,6 +53,25 @@ t.test('signs with a new secret at once, however much is queued', async (t) => {
   t.ok(signed.lastIndexOf(false) < 6, 'those that were about to be sent aside, all have two signatures');
 });
 
+t.test('sends to the address that holds when an event is told, however shortly after it sent to another', async (t) => {
+  const receivers = [await startReceiver(), await startReceiver()] as const;
+  const shop = await openShop(receivers[0].url);
+  await shop.sell(1);
+  await shop.release();
+  await receivers[0].until(1);
+  for (let nth = 1; nth < 6; nth++) {
+    const receiver = receivers[nth % 2] as (typeof receivers)[0];
+    await shop.merchant.patch(`/v1/webhook_endpoints/${shop.endpoint.id}`, { url: receiver.url });
+    await shop.sell(1);
+    await receiver.until(Math.floor(nth / 2) + 1);
+  }
+  const sold = receivers.map(({ received }) => received.map(({ body }) => body.data.external_charge_id));
+  t.same(sold, [
+    ['ch_1', 'ch_3', 'ch_5'],
+    ['ch_2', 'ch_4', 'ch_6'],
+  ]);
+});
+
 t.test('sends nothing more to an endpoint that was switched off, however much is queued', async (t) => {
   const receiver = await startReceiver(async ({ headers }, nth) => {
     if (nth === 3) await shop.merchant.post(`/v1/webhook_endpoints/${shop.endpoint.id}/disable`);
