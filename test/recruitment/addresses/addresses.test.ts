@@ -3,6 +3,7 @@ import t from 'tap';
 import { isDecoy, mailboxOf, parseAddress } from '../../../src/recruitment/addresses/address.ts';
 import { contactPages } from '../../../src/recruitment/addresses/contact_pages.ts';
 import { findAddresses, type Manner } from '../../../src/recruitment/addresses/find.ts';
+import { nobodysReason } from '../../../src/recruitment/addresses/nobody.ts';
 import { addressesInText } from '../../../src/recruitment/addresses/text.ts';
 import { verifyAddress } from '../../../src/recruitment/addresses/verify.ts';
 import { readPage } from '../../../src/recruitment/pages/read.ts';
@@ -196,6 +197,49 @@ t.test('knows people, roles, and addresses of nobody', (t) => {
     invalid.filter((text) => parseAddress(text) !== undefined),
     [],
   );
+  t.end();
+});
+
+t.test('tells pages of hosts, servers and sellers of domains from those of people, by what they say', (t) => {
+  const reasonOf = (heading: string) => {
+    const html = `<title>${heading}</title><h1>${heading}</h1><p>info@elsewhere.com</p>`;
+    return nobodysReason(html, readPage(html, 'https://baker.com/'));
+  };
+  for (const heading of [
+    'Oops! That page can’t be found.',
+    'Sorry, this page isn’t available',
+    'This page has moved or no longer exists',
+    'Sorry, this store is currently unavailable.',
+    '403 Forbidden',
+    'Internal Server Error',
+    '503 Service Unavailable',
+    'baker.com | 522: Connection timed out',
+    'Briefly unavailable for scheduled maintenance. Check back in a minute.',
+    'Just a moment...',
+    "Looks like this domain isn't connected to a website yet",
+    'Diese Domain wurde gerade frisch registriert',
+    'Hier entsteht eine neue Internetpräsenz',
+    'Diese Website steht zum Verkauf!',
+    'Get this domain',
+    'Baker.com is for sale | Domain shop',
+    'This domain has expired',
+    'This domain was registered with a registrar',
+  ])
+    t.type(reasonOf(heading), 'string', heading);
+  for (const heading of [
+    'Jane bakes',
+    'How I bought this domain',
+    'My 500 best recipes',
+    '500 bad jokes about bread',
+    'Just a moment of tea',
+    'This site is available in English',
+    'My shop is no longer a secret',
+    'The shop is currently available on the market',
+    'Coming soon: my second book',
+  ])
+    t.equal(reasonOf(heading), undefined, heading);
+  const book = '<h1>Books</h1><p>My book at janebakes.com is for sale.</p>';
+  t.equal(nobodysReason(book, readPage(book, 'https://baker.com/')), undefined);
   t.end();
 });
 
