@@ -353,7 +353,7 @@ export async function eventually(
     const waited = Date.now() - begun;
     if (waited > within_ms) throw new Error(`Waited in vain for ${what}.`);
     // To ask costs more than to wait: who has waited for long may wait for a little more.
-    await sleep(Math.min(Math.max(waited / 8, 5), 100));
+    await sleep(Math.min(Math.max(waited / 8, 5), 250));
   }
 }
 
