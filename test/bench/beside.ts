@@ -128,7 +128,7 @@ async function besideAll(place: Place, seconds: number): Promise<Sample> {
     return passed();
   });
   const matured = mature(store)
-    .then(() => untilMature(client))
+    .then(() => untilMature(client, maturing))
     .then(passed);
   let is_done = false;
   const ending = Promise.all([batch, matured]).finally(() => {

@@ -99,7 +99,7 @@ async function maturing({ store, client, owner, worker, postgres, commissions }:
   await fillMaturing(client, owner, { commissions, partners });
   const sample = await timed({ worker_cpu: worker.pid, postgres_cpu: postgres }, commissions, async () => {
     await mature(store);
-    await untilMature(client);
+    await untilMature(client, owner);
   });
   const { rows } = await client.query<{ due: string; told: string }>(
     `select (select count(*) from program.commission where status = 'due') as due,
@@ -116,11 +116,12 @@ export const mature = (store: Store): Promise<unknown> =>
     runTick(tx, 'program/mature_commissions', new Date().toISOString()),
   );
 
-/** Waits until the last one, by its time, has matured. */
-export async function untilMature(client: pg.Client): Promise<void> {
-  const last = `select from program.commission where status in ('pending', 'approved') and deleted_at is null and mature_at <= now()
-    order by mature_at desc limit 1`;
-  while ((await client.query(last)).rowCount !== 0) await sleep(poll_ms);
+/** Waits until the last one of an organization, by its time, has matured. */
+export async function untilMature(client: pg.Client, { organization_id }: Owner): Promise<void> {
+  const last = `select from program.commission
+    where organization_id = $1 and status in ('pending', 'approved') and deleted_at is null and mature_at <= now()
+    order by mature_at desc, id desc limit 1`;
+  while ((await client.query(last, [organization_id])).rowCount !== 0) await sleep(poll_ms);
 }
 
 async function timed(
