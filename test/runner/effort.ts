@@ -34,7 +34,7 @@ const efforts = {
   /** Requests made up from the description. */
   generated_requests: { test: 120, soak: 1_500 },
   /** Sales to which something is done up to 14 times. */
-  sales: { test: 6, soak: 200 },
+  sales: { test: 10, soak: 200 },
   /** Runs of the model of payouts, of 25 to 50 steps each. */
   payout_model_runs: { test: 2, soak: 12 },
   /** Commissions of one payout, which a worker settles. */
