@@ -23,7 +23,7 @@ const efforts = {
   /** Of the statements at which an activation is killed, every so many. */
   activation_stride: { test: 3, soak: 1 },
   /** Texts that a pattern may be slow on: first those that it repeats itself. */
-  texts_of_pattern: { test: 20, soak: 60 },
+  texts_of_pattern: { test: 8, soak: 60 },
   /** Requests of a race, all at the same time: in a soak, more than the connections that they share. */
   racing_requests: { test: 12, soak: 50 },
   hostile_addresses: { test: 2_000, soak: 100_000 },
