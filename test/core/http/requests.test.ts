@@ -152,7 +152,7 @@ t.test('a request whose client leaves before its response ends is logged as well
     stream.write('a line');
     reply.send(stream);
   });
-  t.teardown(() => app.close());
+  t.teardown(() => closeApi(app));
   const address = await app.listen({ port: 0, host: '127.0.0.1' });
   await (await fetch(`${address}/whole`)).text();
   await app.inject('/whole');
