@@ -47,10 +47,11 @@ export async function faultsOfMoney(query: Query, { program_id }: Shop, bps: num
   return faults('sales with other commissions', sales);
 }
 
+/** One whose sales were refunded before it was sent is deleted, and not paid. */
 export async function faultsOfPayouts(query: Query, shops: Shop[], moved: Movement[]): Promise<string[]> {
   const program_ids = shops.map(({ program_id }) => program_id);
   const payouts = await query<{ id: string; amount_minor: number; status: string }>(
-    sql`select id, amount_minor, status from program.payout where program_id = any (${program_ids})`,
+    sql`select id, amount_minor, status from program.payout where program_id = any (${program_ids}) and deleted_at is null`,
   );
   const movements = Map.groupBy(moved, ({ key }) => key.replace(/-\d+$/, ''));
   const wrong = payouts.filter(({ id, amount_minor, status }) => {

@@ -202,7 +202,7 @@ async function settle({ apis, workers, query, tick }: House, shops: Shop[]): Pro
     union all select 'event', event_id from webhooks.pending_event
     union all select 'queued', delivery_id from webhooks.queued_delivery
     union all select 'lease', endpoint_id from webhooks.endpoint_queue where lease_until is not null
-    union all select 'payout', id from program.payout where program_id = any (${program_ids}) and status <> 'paid'`;
+    union all select 'payout', id from program.payout where program_id = any (${program_ids}) and status <> 'paid' and deleted_at is null`;
   let still: Json[] = [];
   let looked = 0;
   await eventually(
