@@ -34,8 +34,7 @@ export function mountOperations(app: FastifyInstance, operations: Operation[], s
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
   const source = operation.may_lag ? lagging(store) : store;
-  const join = operation.together && companyOf(app, operation, { store, services });
-  const read = operation.reads_one && readersOf(app, operation, { store, services });
+  const join = companyOf(app, operation, { store, services });
   app.route({
     method: operation.method,
     url: routePath(operation.path),
@@ -51,7 +50,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
       const release = operation.may_lag ? await takeTurn(request, source) : undefined;
       // A read that is not waited for any longer keeps its turn until it is cancelled.
       const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
-        answer(request, operation, { store: source, services, asked, join, read }).finally(release),
+        answer(request, operation, { store: source, services, asked, join }).finally(release),
       );
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
@@ -145,37 +144,32 @@ interface Answering {
   asked: Asked;
   /** Does a request in company: see resource/company.ts. */
   join?: Join | undefined;
-  /** The same for a GET of one object. */
-  read?: Read | undefined;
 }
 
-type Read = (organization_id: string, reader: Reader) => Promise<unknown>;
-type Reader = Pick<Context<unknown, unknown, undefined>, 'caller' | 'params' | 'query'>;
+type Join = (organization_id: string, member: Sharing) => Promise<unknown>;
+type Sharing = Member<unknown> & Pick<Context<unknown, unknown, unknown>, 'caller' | 'params' | 'query'>;
 
-type Join = (organization_id: string, member: Member<unknown>) => Promise<unknown>;
-
-function companyOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Join {
-  const { ahead, run, leaves_one } = operation.together as NonNullable<Operation['together']>;
-  return inCompany<Member<unknown>, unknown, unknown>(store, {
+/** What does the requests of an operation that share a transaction: as a set, or, where each reads one object, each by itself. */
+function companyOf(
+  app: FastifyInstance,
+  operation: Operation,
+  { store, services }: Omit<Answering, 'asked'>,
+): Join | undefined {
+  const { together: as_set, reads_one } = operation;
+  if (!as_set && !reads_one) return undefined;
+  return inCompany<Sharing, unknown, unknown>(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
-    ahead,
-    run: (tx, members, read) => run({ tx, services }, members, read),
-    leaves_one,
-  });
-}
-
-function readersOf(app: FastifyInstance, operation: Operation, { store, services }: Omit<Answering, 'asked'>): Read {
-  return inCompany<Reader, unknown, unknown>(store, {
-    within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
-    only_reads: true,
-    run: (tx, readers) =>
-      together(
-        readers.map((reader) =>
-          operation
-            .run({ ...reader, tx, services, body: undefined, asked: undefined, ahead: undefined })
-            .catch(asProblem),
-        ),
-      ),
+    only_reads: reads_one,
+    ahead: as_set?.ahead,
+    leaves_one: as_set?.leaves_one,
+    run: (tx, members, read) =>
+      as_set
+        ? as_set.run({ tx, services }, members, read)
+        : together(
+            members.map((one) =>
+              operation.run({ ...one, tx, services, asked: undefined, ahead: undefined }).catch(asProblem),
+            ),
+          ),
   });
 }
 
@@ -188,21 +182,16 @@ function asProblem(error: unknown): Problem {
 async function answer(
   request: FastifyRequest,
   operation: Operation,
-  { store, services, asked, join, read }: Answering,
+  { store, services, asked, join }: Answering,
 ): Promise<Reply & { replayed: boolean }> {
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   if (join && !idempotent) {
     refuseInvalid(request);
-    const result = await join(caller.organization_id, { body: request.body, request_id: request.id });
+    const { body, params, query, id: request_id } = request;
+    const result = await join(caller.organization_id, { body, params, query, caller, request_id });
     if (result !== undefined) return { ...replyOf(request, operation, result), replayed: false };
-  }
-  if (read) {
-    refuseInvalid(request);
-    const { params, query } = request;
-    const result = await read(caller.organization_id, { caller, params, query });
-    return { ...replyOf(request, operation, result), replayed: false };
   }
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
