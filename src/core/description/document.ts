@@ -50,11 +50,17 @@ export function mountDocument(
   });
 }
 
+/** Links to the pages of guides. @param below where they are, as seen from the page */
+export const guideLinks = (below: string): string =>
+  ['Tour', 'Webhooks', 'Data', 'Operations']
+    .map((title) => `<a href="${below}${title.toLowerCase()}">${title}</a>`)
+    .join(' ');
+
 const htmlOf = ({ title, summary, content }: HtmlDocument): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${style}</style></head>
 <body>
-<nav aria-label="Documentation"><a href="../docs">API reference</a> <a href="tour">Tour</a> <a href="webhooks">Webhooks</a> <a href="data">Data</a> <a href="operations">Operations</a> <a href="../llms-full.txt">As text</a></nav>
+<nav aria-label="Documentation"><a href="../docs">API reference</a> ${guideLinks('')} <a href="../llms-full.txt">As text</a></nav>
 <main>
 <h1>${title}</h1>
 <p>${summary}</p>

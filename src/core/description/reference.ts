@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { once } from '../values/once.ts';
 import { rootOf } from './described.ts';
 import { type Page, page, sendPage } from './description.ts';
-import { escaped } from './document.ts';
+import { escaped, guideLinks } from './document.ts';
 
 const script_path = '/docs/scalar.js';
 
@@ -78,8 +78,7 @@ function withHead(html: string, services: ReferredServices): string {
         `<li><a href="${rootOf(path).slice(1)}${path === '/v1' ? '' : '/'}llms-full.txt">${escaped(title)} API as text</a></li>`,
     )
     .join('');
-  const links =
-    '<a href="docs/tour">Tour</a> <a href="docs/webhooks">Webhooks</a> <a href="docs/data">Data</a> <a href="docs/operations">Operations</a> <a href="llms.txt">llms.txt</a>';
+  const links = `${guideLinks('docs/')} <a href="llms.txt">llms.txt</a>`;
   return html
     .replace('<html>', '<html lang="en">')
     .replace('</head>', `<style>${head_style}</style></head>`)
