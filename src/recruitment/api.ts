@@ -4,7 +4,7 @@ import type { ProductApi } from '../webhooks/product.ts';
 import { addProspectOperations } from './add_prospect.ts';
 import { brandOperations } from './brands/brand.ts';
 import { teamOperations } from './brands/team_member.ts';
-import { addOperations } from './campaigns/add_prospects.ts';
+import { addOperations } from './campaigns/add_operations.ts';
 import { campaignOperations } from './campaigns/campaign_operations.ts';
 import { inboxConnectionOperations } from './campaigns/inbox_connection.ts';
 import { launchOperations } from './campaigns/launch.ts';

@@ -1,34 +1,18 @@
 /**
- * Adds prospects to a campaign: up to 500 in the request, each with an outcome of its own; a list by a job that says how far it is.
- *
- * - Refused one by one, with a code: prospects of another brand, in the campaign already, marked, unsubscribed, hidden, `lost`, and in the stages in which
- *   sequences are stopped. A sample refuses the whole request (409).
- * - Who is added gets a sequence without an address, an inbox and a time: `schedule_sequences.ts` chooses them, at once where the campaign is sending.
- * - A list is added as it is when the job comes to each of its parts. The job ends with an error where the campaign is stopped or finished meanwhile. A campaign
- *   does not finish while a list is being added.
+ * Adds prospects to a campaign. Refused one by one, with a code: prospects of another brand, in the campaign already, marked, unsubscribed, hidden, `lost`,
+ * and in the stages in which sequences are stopped. Each that is added gets a sequence without an address, an inbox and a time: `schedule_sequences.ts`
+ * chooses them, at once where the campaign is sending.
  */
 import sql from 'sql-template-tag';
-import { z } from 'zod';
-import type { TaskContext } from '../../core/jobs/worker_context.ts';
-import { type Tx, transaction } from '../../core/postgres/transaction.ts';
-import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { resource, tenant } from '../../core/resource/resource.ts';
-import { allows, transition } from '../../core/resource/states.ts';
-import { documentedEnum, id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { Problem } from '../../core/values/problem.ts';
-import { type Actor, actorOf } from '../brands/acting.ts';
-import { base_path } from '../events/base_path.ts';
-import { lists } from '../lists/list.ts';
+import type { Actor } from '../brands/acting.ts';
 import { recordActivity } from '../prospects/activity.ts';
-import { holdSuppressions } from '../prospects/barred_site.ts';
-import { BulkResult, most_ids, type Outcome, prospect_ids } from '../prospects/bulk.ts';
-import { refuseSample } from '../prospects/prospect.ts';
-import { type Campaign, campaigns, transitions } from './campaign.ts';
-import { requestSchedule } from './reschedule.ts';
+import type { Campaign } from './campaign.ts';
 
 /** The reasons why a prospect is not added to a campaign, and what can be done. */
-const refusals = {
+export const refusals = {
   resource_not_found: 'The prospect does not exist in the brand of the campaign.',
   already_in_campaign: 'The prospect is in the campaign already.',
   do_not_contact: 'The prospect is marked Do not contact. Lift the mark first, if you may.',
@@ -37,122 +21,14 @@ const refusals = {
   lost: 'The prospect is in the stage lost: a refusal is an objection. Move it to another stage if that was a mistake.',
   in_pipeline: 'The prospect is in the stage negotiating, agreed or active, in which no outreach is sent.',
 } as const;
-type RefusalReason = keyof typeof refusals;
-
-const states = {
-  queued: 'no worker has begun',
-  running: 'prospects are being added',
-  done: 'every prospect was added or refused',
-  failed: 'the rest of the list could not be added (`error`)',
-} as const;
-
-const campaignAdditions = resource({
-  object: 'campaign_addition',
-  plural: 'campaign_additions',
-  scoped_as: 'campaigns',
-  listed_as: 'campaign additions',
-  base_path,
-  table: 'recruitment.campaign_addition',
-  doc: 'A list of prospects that is added to a campaign.',
-  fields: {
-    id: id('fad'),
-    object: objectName('campaign_addition'),
-    campaign_id: id('fca').describe('The campaign.'),
-    list_id: id('fls').describe('The list.'),
-    state: documentedEnum(states),
-    total: z.int().describe('How many prospects the list had when the addition was requested.'),
-    added: z.int().describe('How many prospects were added so far.'),
-    refused: z
-      .record(z.string(), z.int())
-      .describe(
-        'How many prospects were refused so far, by the code of the refusal: see `POST /recruitment/v1/campaigns/{id}/prospects`.',
-      ),
-    error: text.nullable().describe('Why it failed, as a sentence. Null if it has not failed.'),
-    finished_at: timestamp.nullable().describe('When it ended. Null if it has not ended.'),
-    created_at: timestamp,
-    updated_at: timestamp,
-  },
-});
-type CampaignAddition = z.infer<typeof campaignAdditions.record>;
-
-const Added = BulkResult.meta({ description: 'With `prospect_ids`: the outcome for each prospect.' });
-
-const codes = Object.entries(refusals)
-  .map(([code, meaning]) => `\`${code}\`: ${meaning}`)
-  .join(' ');
-
-export const addOperations: Operation[] = [
-  operation({
-    name: 'campaigns.add_prospects',
-    title: 'Add prospects to a campaign',
-    method: 'POST',
-    path: `${base_path}/campaigns/{id}/prospects`,
-    scope: 'campaigns:write',
-    summary: `Adds up to ${most_ids} prospects, or a list, to a campaign.`,
-    doc: `Allowed in every state except stopped and finished. Each prospect gets one sequence. Prospects are added or refused one by one; the codes of the refusals are: ${codes} A list is added by a job: \`GET /recruitment/v1/campaign_additions/{id}\` shows its progress.`,
-    params: idParams,
-    body: z.strictObject({
-      prospect_ids: prospect_ids.optional(),
-      list_id: id('fls').optional().describe('A list of the brand, instead of `prospect_ids`.'),
-    }),
-    reply: campaignAdditions.schema,
-    status: 202,
-    other_reply: { status: 200, reply: Added, when: (body) => body.prospect_ids !== undefined },
-    errors: ['missing_parameter', 'resource_not_found', 'sample_prospect', 'invalid_state_transition'],
-    async run({ tx, params, body, caller }) {
-      requireOne(body);
-      for (const each of body.prospect_ids ?? []) refuseSample(each, 'prospect_ids');
-      await holdSuppressions(tx);
-      const campaign = (await campaigns.get(tx, params.id, { lock: 'share' })) as Campaign;
-      transition(transitions, campaign.state, 'add');
-      const by = await actorOf(tx, caller);
-      if (body.list_id !== undefined) return addListOf(tx, campaign, body.list_id, by);
-      return (await addEach(tx, campaign, body.prospect_ids as string[], by)) as never;
-    },
-  }),
-  ...readOperations({ resource: campaignAdditions, by: ['campaign_id', 'state'] }),
-];
-
-/** @throws Problem missing_parameter, invalid_parameter */
-function requireOne({ prospect_ids: ids, list_id }: { prospect_ids?: unknown; list_id?: unknown }): void {
-  if (ids === undefined && list_id === undefined) {
-    throw new Problem('missing_parameter', "'prospect_ids' or 'list_id' is required.", { param: 'prospect_ids' });
-  }
-  if (ids !== undefined && list_id !== undefined) {
-    throw new Problem('invalid_parameter', "'list_id' is not allowed with 'prospect_ids'. Send one of them.", {
-      param: 'list_id',
-    });
-  }
-}
-
-/** @throws Problem resource_not_found */
-async function addListOf(tx: Tx, campaign: Campaign, list_id: string, by: Actor) {
-  const list = await lists.get(tx, list_id, { param: 'list_id', lock: 'share' });
-  if (list.brand_id !== campaign.brand_id) {
-    throw new Problem('resource_not_found', `No list with the id '${list_id}' in the brand of the campaign.`, {
-      param: 'list_id',
-    });
-  }
-  return addList(tx, campaign.id, list_id, by);
-}
-
-async function addEach(tx: Tx, campaign: Campaign, ids: string[], by: Actor): Promise<z.infer<typeof BulkResult>> {
-  const refused = await addProspects(tx, campaign, ids, by);
-  if (campaign.state === 'sending' && refused.size < ids.length) requestSchedule(tx, campaign.id);
-  const data = ids.map((prospect_id): z.infer<typeof Outcome> => {
-    const code = refused.get(prospect_id);
-    if (code === undefined) return { prospect_id, status: 'done', error: null };
-    return { prospect_id, status: 'failed', error: { code, message: refusals[code] } };
-  });
-  return { object: 'bulk_result', data };
-}
+export type RefusalReason = keyof typeof refusals;
 
 /**
  * Adds prospects to a campaign, each with a sequence that is not scheduled yet. The caller holds suppressions and the campaign's row. Locks
  * the prospects, so that nobody hides or marks one meanwhile.
- * @returns of each id that was not added the reason
+ * @returns the reason for each id that was not added
  */
-async function addProspects(
+export async function addProspects(
   tx: Tx,
   { id: campaign_id, brand_id }: Campaign,
   prospect_ids: string[],
@@ -210,94 +86,3 @@ async function reasonsOf(tx: Tx, asked: Asked): Promise<Map<string, RefusalReaso
     for share of t`);
   return new Map(rows.map(({ id, reason }) => [id, reason]));
 }
-
-/** Prospects of a step. Its transaction is short: whoever marks Do not contact waits for it. */
-const most_prospects = 2000;
-
-/** Adds the prospects of a list by a job. */
-async function addList(tx: Tx, campaign_id: string, list_id: string, by: Actor): Promise<CampaignAddition> {
-  const { total } = await tx.one<{ total: number }>(sql`
-    select count(*)::integer as total from recruitment.list_prospect t where ${tenant(tx)} and t.list_id = ${list_id}`);
-  const values = { id: newId('fad'), campaign_id, list_id, total, by_user_id: by.user_id, by_member_id: by.member_id };
-  const addition = (await campaignAdditions.insert(tx, values)) as CampaignAddition;
-  tx.enqueue('recruitment/add_list_to_campaign', { organization_id: tx.organization_id, id: addition.id });
-  return addition;
-}
-
-interface AdditionId {
-  organization_id: string;
-  id: string;
-}
-
-/** The job: after a worker was killed or stopped, the next one goes on behind the last step that was committed. */
-export async function runAddition(payload: AdditionId, { store, stopping }: Pick<TaskContext, 'store' | 'stopping'>) {
-  const opening = { organization_id: payload.organization_id, request_id: null };
-  for (;;) {
-    if (!(await transaction(store, opening, (tx) => step(tx, payload.id)))) return;
-    if (!stopping.aborted) continue;
-    await transaction(store, opening, async (tx) => tx.enqueue('recruitment/add_list_to_campaign', payload));
-    return;
-  }
-}
-
-interface Running {
-  campaign_id: string;
-  list_id: string;
-  last_prospect_id: string;
-  by_user_id: string | null;
-  by_member_id: string | null;
-}
-
-/** @returns whether there is more to add */
-async function step(tx: Tx, addition_id: string): Promise<boolean> {
-  const is_open = sql`${tenant(tx)} and t.id = ${addition_id} and t.finished_at is null`;
-  const columns = sql`t.campaign_id, t.list_id, t.last_prospect_id, t.by_user_id, t.by_member_id`;
-  const known = await tx.maybe<Running>(sql`select ${columns} from recruitment.campaign_addition t where ${is_open}`);
-  if (!known) return false;
-  await holdSuppressions(tx);
-  const campaign = (await campaigns.get(tx, known.campaign_id, { lock: 'share' })) as Campaign;
-  const running = await tx.maybe<Running>(
-    sql`select ${columns} from recruitment.campaign_addition t where ${is_open} for no key update of t`,
-  );
-  if (!running) return false;
-  if (!allows(transitions, campaign.state, 'add')) {
-    await end(tx, addition_id, `The campaign is ${campaign.state}.`);
-    return false;
-  }
-  const ids = await nextOf(tx, running);
-  const refused = await addProspects(tx, campaign, ids, {
-    user_id: running.by_user_id,
-    member_id: running.by_member_id,
-  });
-  await count(tx, addition_id, ids, refused);
-  if (campaign.state === 'sending') requestSchedule(tx, campaign.id);
-  if (ids.length < most_prospects) await end(tx, addition_id, null);
-  return ids.length === most_prospects;
-}
-
-async function nextOf(tx: Tx, { list_id, last_prospect_id }: Running): Promise<string[]> {
-  const next = await tx.all<{ prospect_id: string }>(sql`
-    select t.prospect_id from recruitment.list_prospect t
-    where ${tenant(tx)} and t.list_id = ${list_id} and t.prospect_id > ${last_prospect_id}
-    order by t.prospect_id
-    limit ${most_prospects}`);
-  return next.map(({ prospect_id }) => prospect_id);
-}
-
-async function count(tx: Tx, addition_id: string, ids: string[], refused: Map<string, RefusalReason>): Promise<void> {
-  const reasons = Map.groupBy(refused.values(), (reason) => reason);
-  const counts = Object.fromEntries([...reasons].map(([reason, each]) => [reason, each.length]));
-  await tx.all(sql`
-    update recruitment.campaign_addition t
-    set state = 'running', added = t.added + ${ids.length - refused.size},
-      refused = t.refused || coalesce((
-        select jsonb_object_agg(given.key, given.value::integer + coalesce((t.refused ->> given.key)::integer, 0))
-        from jsonb_each_text(${JSON.stringify(counts)}::jsonb) as given), '{}'),
-      last_prospect_id = coalesce(${ids.at(-1) ?? null}, t.last_prospect_id), updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = ${addition_id}`);
-}
-
-const end = (tx: Tx, addition_id: string, error: string | null): Promise<object> =>
-  campaignAdditions.update(tx, addition_id, {
-    ...{ state: error === null ? 'done' : 'failed', error, finished_at: tx.now },
-  });
