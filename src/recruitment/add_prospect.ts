@@ -77,7 +77,7 @@ function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key:
   return { key: canonical, url: given_url ?? profileUrl(in_channel, canonical) };
 }
 
-/** What names a prospect of a channel. */
+/** Returns the forms in which a prospect of a channel can be named, for an error. */
 function acceptedIn(in_channel: Body['channel']): string {
   if (in_channel === 'youtube') return 'a handle, a channel id, or the URL of the channel';
   if (in_channel in account_platforms) return 'a handle, or the URL of the profile';

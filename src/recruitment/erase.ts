@@ -1,4 +1,4 @@
-/** What is stored about a prospect as a person, erased: a hash of the key and of each address is what is left. */
+/** Erases the personal data of a prospect: a hash of the key and of each address is what is left. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
@@ -54,7 +54,7 @@ export async function eraseProspects(
     on conflict do nothing`);
 }
 
-/** Of barred addresses that nobody else holds, the hash is what is left. */
+/** Clears the value of barred addresses that nobody else holds. Their hash stays. */
 const forgetValues = (tx: Tx, ids: string[]): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set value = null
@@ -89,7 +89,7 @@ async function eraseMails(tx: Tx, ids: string[]): Promise<void> {
     where ${tenant(tx)} and t.prospect_id = any(${ids})`);
 }
 
-/** What was fetched of them, which searches of the index would find. */
+/** Deletes the fetched pages, which searches of the index would find. */
 const erasePages = (tx: Tx, ids: string[]): Promise<object[]> =>
   tx.all(sql`
     delete from recruitment.page t

@@ -1,4 +1,4 @@
-/** How the parts of the recruitment service work together: the description begins with it. */
+/** The introduction of the API description: explains how the parts of the recruitment service work together. */
 export const guide = `The recruitment service finds prospective affiliates and manages them through a pipeline. It sends a signed webhook for each **event**.
 
 1. Register a **webhook endpoint** (\`POST /recruitment/v1/webhook_endpoints\`). Its \`type\` is \`live\`, or \`test\` for test events only. [Webhooks](docs/webhooks) has a receiver in Node, Python, Ruby, PHP and Go, which serves both services.

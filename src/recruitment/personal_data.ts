@@ -1,4 +1,4 @@
-/** What is stored about a prospect as a person: exported, and erased. */
+/** Exports and erases the personal data that is stored about a prospect. */
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../core/encryption/vault.ts';

@@ -1,4 +1,4 @@
-/** What is not kept for longer than it may be. */
+/** Deletes personal data whose retention period is over. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';

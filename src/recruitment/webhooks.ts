@@ -5,7 +5,7 @@ import { catalogue, prefixes } from './events/catalogue.ts';
 import { chatText } from './events/chat_text.ts';
 import { requireFeature } from './plan/plan.ts';
 
-/** What the webhooks of the recruitment service have of their own. */
+/** The settings of the recruitment service's webhooks. */
 export const events: EventPolicy = {
   product: 'recruitment',
   path: base_path,

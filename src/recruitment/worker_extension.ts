@@ -4,7 +4,7 @@ import { extendWorker as extendWithScans } from './discovery/visits.ts';
 import { extendWorker as extendWithReading } from './reading/watches.ts';
 import { extendWorker as extendWithSending } from './sending/queues.ts';
 
-/** What the rooms of recruitment add to a worker, joined. */
+/** Joins the extensions that the rooms of recruitment add to a worker. */
 export function extendWorker(context: WorkerContext): WorkerExtension {
   const joined = [extendWithScans, extendWithSending, extendWithReading].map((extend) => extend(context));
   return {

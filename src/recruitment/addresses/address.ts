@@ -55,13 +55,13 @@ const no_reply =
   /^(?:no|do-?not|dont)[._-]?(?:reply|respond|answer)|^(?:nicht|nao|ne)[._-]?(?:antworten|responda|pas[._-]?repondre)|^mailer-daemon$/;
 const decoy_domains =
   /^(?:example|exemple|ejemplo|esempio|beispiel|test|domain|domaine|dominio|domena|your-?domain|my-?domain|your-?site|my-?site|your-?website|website|your-?company|company|site|mail-?server|server|host|localhost|mustermann|musterfirma)\.[a-z.]+$/;
-/** Of the makers of websites, trackers, fonts and formats: their addresses are in pages of everybody. */
+/** The domains of makers of websites, trackers, fonts and formats: their addresses are on everybody's pages. */
 const foreign_domains = new Set(
   'sentry.io wixpress.com wix.com schema.org w3.org googleapis.com gstatic.com cloudflare.com wordpress.org wordpress.com squarespace.com godaddy.com shopify.com automattic.com jimdo.com latofonts.com typekit.com adobe.com fontawesome.com jquery.com github.com ghost.org webflow.com elementor.com mailchimp.com ingest.sentry.io'.split(
     ' ',
   ),
 );
-/** Of networks whose handles look like addresses. */
+/** The networks whose handles look like addresses. */
 const handle_domains = /^(?:mastodon|mstdn|pixelfed|lemmy|pleroma|misskey|peertube)\.[a-z.]+$/;
 const placeholder_locals =
   /^(?:you|your|yours|your[._-]?(?:name|email|mail|address)|name|my[._-]?name|user|user[._-]?name|email|mail|e-mail|someone|somebody|somename|first[._-]?name|last[._-]?name|first[._-]?name[._-]?last[._-]?name|john[._-]?doe|jane[._-]?doe|vorname|nachname|vorname[._-]?nachname|max[._-]?mustermann|erika[._-]?mustermann|nom|prenom|prenom[._-]?nom|nombre|tu[._-]?(?:nombre|email|correo)|nome|nome[._-]?cognome|seu[._-]?(?:nome|email)|ihre?[._-]?(?:name|email)|deine?[._-]?(?:name|email)|votre[._-]?(?:nom|email)|example|exemple|ejemplo|test|xxx+|abc|foo|bar)$/;

@@ -1,4 +1,4 @@
-/** Which pages of a site say how to reach its owner. */
+/** Finds the pages of a site that say how to reach its owner. */
 import { isOneSite } from '../pages/key.ts';
 import { fold, type Page } from '../pages/page.ts';
 
@@ -30,7 +30,7 @@ const words: Record<Linked, RegExp> = {
 };
 const order: Linked[] = ['contact', 'advertise', 'media_kit', 'imprint', 'about'];
 
-/** Where such pages are when nothing links to them, by language; English everywhere. */
+/** The usual paths of contact pages, by language, tried when nothing links to them. English is always tried. */
 const paths_by_language: Record<string, ContactPath[]> = {
   en: [
     ['contact', '/contact'],

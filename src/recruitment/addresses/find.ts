@@ -4,7 +4,7 @@ import { jsonLdObjects, stringsOf } from '../pages/json_ld.ts';
 import { isDecoy, parseAddress } from './address.ts';
 import { addressesInText } from './text.ts';
 
-/** How it was written. */
+/** The form in which an address was written. */
 export type Manner = 'mailto' | 'json_ld' | 'text' | 'obfuscated' | 'cloudflare' | 'reversed' | 'script';
 
 export interface FoundAddress {

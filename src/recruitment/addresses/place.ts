@@ -7,11 +7,11 @@ import { isFree } from './verify.ts';
 const mailboxes = ['person', 'business', 'general', 'other'] as const;
 type Mailbox = ReturnType<typeof mailboxOf>;
 
-/** Whether an address is at the registrable domain of a site. */
+/** Returns whether an address is at the registrable domain of a site. */
 export const isAt = (email: string, domain: string | undefined): boolean =>
   domain !== undefined && registrableDomain(domainOf(email)) === domain;
 
-/** Where an address was seen. */
+/** The place where an address was seen. */
 interface Sight {
   url: string;
   /** Who runs the site that its owner shares with others. */
@@ -20,14 +20,14 @@ interface Sight {
   manner: Manner;
 }
 
-/** Of the makers, hosts and sellers of websites and domains. */
+/** Mailboxes of makers, hosts and sellers of websites and domains. */
 const of_makers = /^(?:webmaster|hostmaster|admin|administrator|sales|hosting|domains?|noc|registrar|server)$/;
 const says_how_to_reach = new Set<PageKind>(['contact', 'advertise', 'media_kit', 'imprint']);
 
 /**
- * Whether an address may be the page's owner's. Those of the platform are not, but for people's on a homepage at the house that they belong to;
- * and a mailbox for something else at a firm of another name
- * is theirs only where a page that says how to reach them links to it.
+ * Returns whether an address may be the page's owner's. Those of the platform are not, but for people's on a homepage at the house that
+ * they belong to; and a mailbox for something else at a firm of another name is theirs only where a page that says how to reach them links
+ * to it.
  */
 export function isOfOwner(email: string, { url, platform, kind, manner }: Sight): boolean {
   const domain = domainOf(email);
@@ -50,7 +50,7 @@ function isOneName(domain: string, url: string): boolean {
 
 /** The lower, the better: the site's own domain, then free providers, then others; people before mailboxes of many. */
 export function placeOf(email: string, is_own_domain: boolean, mailbox: Mailbox = mailboxOf(email)): number {
-  // Of a free provider it is the owner's rather than that of somebody who is only named.
+  // An address at a free provider is the owner's rather than that of somebody who is only named.
   const domain = is_own_domain ? 0 : isFree(domainOf(email)) ? 1 : 2;
   return domain * mailboxes.length + mailboxes.indexOf(mailbox);
 }

@@ -19,13 +19,13 @@ export interface RevealedAddress {
   page_kind: PageKind;
   manner: Manner;
   mailbox: ReturnType<typeof mailboxOf>;
-  /** Whether it is at the site's own registrable domain. */
+  /** True if the address is at the site's own registrable domain. */
   is_own_domain: boolean;
   verification: Verification;
 }
 
 export interface Reveal {
-  /** What the visit of the home page came to: where it is no page, or cannot be read, there is nothing else. */
+  /** The outcome of visiting the home page. Nothing else is visited if it is no page or cannot be read. */
   home: Visit['outcome'] | 'unreadable';
   /** Why there is nothing to read, as a sentence. Null: there is. */
   reason: string | null;
@@ -122,7 +122,7 @@ export const rank = (addresses: RevealedAddress[]): RevealedAddress[] =>
       page_kinds.indexOf(a.page_kind) - page_kinds.indexOf(b.page_kind),
   );
 
-/** What cannot be mailed goes to the end. */
+/** Verifies addresses, and moves those that cannot be mailed to the end. */
 async function verified(
   addresses: RevealedAddress[],
   { nameServers, signal }: RevealOptions,
@@ -136,6 +136,6 @@ async function verified(
   return checked.toSorted((a, b) => Number(isDead(a)) - Number(isDead(b)));
 }
 
-/** Whether an address cannot be mailed, or not for long. */
+/** Returns whether an address cannot be mailed, or not for long. */
 export const isDead = ({ verification }: Pick<RevealedAddress, 'verification'>): boolean =>
   verification === 'invalid' || verification === 'disposable';

@@ -27,7 +27,7 @@ const tight_a = /(?<=[a-z0-9])\s?[[(](?:a|ä)[\])]\s?(?=[\p{L}\p{N}-]{1,63}\.[\p
 /** `jane @ example.com`. */
 const spaced =
   /(?<![@a-z0-9])([a-z0-9][\w.+-]{0,63})(?:\s{1,2}@\s{0,2}|@\s{1,2})(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
-/** What stands before " at " in a sentence. */
+/** Words that stand before " at " in a sentence and are no names. */
 const no_names = new Set(
   'a all and are available be but find follow for free go here home in is it join just like live look me meet more new now on only online open or order people see shop sold stay store that the them there this us visit was we while work you'.split(
     ' ',
@@ -77,7 +77,10 @@ function plainAddresses(text: string): string[] {
   return [...found];
 }
 
-/** What leads to an account, a user of a URL, a package: `@mia@host`, `!group@host`, `//user:key@host`, `@scope/name@host`, `sip:mia@host`. */
+/**
+ * Text before an address that makes it an account, a user of a URL or a package: `@mia@host`, `!group@host`, `//user:key@host`,
+ * `@scope/name@host`, `sip:mia@host`.
+ */
 const names_before =
   /[@!]$|\/\/[^\s/?#<>"']{0,100}$|@[\w.-]{1,60}\/$|\b(?:acct|xmpp|jabber|jid|sips?|ssh|mastodon|fediverse|matrix)\s?:\s?$/i;
 /** `git@host:owner/name`. */
@@ -86,7 +89,7 @@ const path_after = /^:[\w~.-]{1,60}\//;
 const isName = (text: string, start: number, end: number): boolean =>
   names_before.test(text.slice(Math.max(0, start - 120), start)) || path_after.test(text.slice(end, end + 64));
 
-/** What JSON in a page leaves before an address. */
+/** Removes escapes that JSON in a page leaves before an address. */
 function withoutPrefix(local: string): string {
   return local.replace(/^(?:u003[ce]|x3[ce])/i, '').replace(/(?<!\.)\.+$/, '');
 }

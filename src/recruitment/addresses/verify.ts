@@ -1,4 +1,4 @@
-/** Whether mail can reach an address, as far as DNS and lists say. */
+/** Checks whether mail can reach an address, as far as DNS and lists say. */
 import { Resolver } from 'node:dns/promises';
 import free_providers from 'email-providers/all.json' with { type: 'json' };
 import { domainOf, parseAddress } from './address.ts';
@@ -16,8 +16,8 @@ const query_tries = 2;
 const free_domains = new Set<string>(free_providers);
 
 /**
- * What can be said without writing to the address: `invalid` where the text is no address or its domain takes no mail, `disposable`, `webmail`
- * of free providers, else `unknown`: a mail exchanger alone proves no mailbox. A name server that does not answer proves nothing. `valid` and
+ * Verifies an address without writing to it: `invalid` where the text is no address or its domain takes no mail, `disposable`, `webmail` of
+ * free providers, else `unknown`: a mail exchanger alone proves no mailbox. A name server that does not answer proves nothing. `valid` and
  * `accept_all` come from providers.
  * @throws the signal's reason once that is aborted
  */
@@ -32,7 +32,7 @@ export async function verifyAddress(text: string, options: VerifyOptions = {}): 
 
 type Listed = 'disposable' | 'webmail' | 'unknown';
 
-/** What the lists of domains say, without asking anybody. */
+/** Looks a domain up in the lists, without a DNS query. */
 export const verificationByLists = async (domain: string): Promise<Listed> => (await openLists())(domain);
 
 /** `verificationByLists` of many. The list of disposable ones takes a megabyte, so that it is loaded with the first address. */
@@ -45,7 +45,7 @@ export async function openLists(): Promise<(domain: string) => Listed> {
   };
 }
 
-/** Of a provider whose mailboxes anybody may have. */
+/** Returns whether a domain is of a provider that gives mailboxes to anybody. */
 export function isFree(domain: string): boolean {
   return free_domains.has(domain);
 }

@@ -1,4 +1,4 @@
-/** How many prospects a brand has of each kind: as of a snapshot, and what it does not see. */
+/** Counts the prospects of a brand by kind: a snapshot, plus the changes since it was taken. */
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Totals } from '../../core/resource/list_query.ts';
@@ -32,7 +32,7 @@ function matching(query: Query): Sql {
   return join([sql`true`, ...texts, ...flags], ' and ');
 }
 
-/** What brands show as their statistics. */
+/** Returns the statistics that brands show. */
 export async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<string, object>> {
   const ids = brands.map(({ id }) => id);
   const counts = await tx.all<{ brand_id: string; counted: object }>(sql`

@@ -54,7 +54,7 @@ export async function checkRendering(
       return { ...templates, path: pathOf(nth, variant), shape: shapeOf(templates), known: new Map() };
     }),
   );
-  // What names no prospect is the same for all.
+  // A text that names no prospect is the same for all.
   const own = texts.filter(({ subject, body_text, body_html }) =>
     /prospect/.test(`${subject} ${body_text} ${body_html}`),
   );

@@ -6,7 +6,7 @@ export interface Footer {
   /** A mailto: URL, as `unsubscribeMailto` makes it. */
   unsubscribe_mailto: string;
   sender_company: string;
-  /** Of one line or more. */
+  /** One line or more. */
   postal_address: string;
   privacy_url: string;
   /** The page that the address was found on; null where it came another way. */

@@ -66,7 +66,7 @@ export async function addAddresses(
   return added.length;
 }
 
-/** What an address that is known gains by being found again. */
+/** Updates a known address that was found again. */
 const verified = sql`
   do update
   set verification = case when excluded.verification = 'unknown' then t.verification else excluded.verification end`;

@@ -3,7 +3,7 @@ import { registrableDomain } from '../pages/key.ts';
 import { domainHash } from '../prospects/barred_site.ts';
 import type { KeyedHash } from '../prospects/keyed_hash.ts';
 
-/** What an address is found and barred by, without being stored in the clear. */
+/** The hashes by which an address is found and barred without being stored in the clear. */
 export interface AddressHashes {
   address_hmac: Buffer;
   domain_hmac: Buffer;
@@ -14,7 +14,7 @@ export const hashesOf = (hash: KeyedHash, email: string): AddressHashes => ({
   domain_hmac: hashOfDomain(hash, domainOf(email)),
 });
 
-/** Of the registrable domain: what bars a domain bars its subdomains. */
+/** Returns the hash of the registrable domain, so that barring a domain bars its subdomains. */
 export const hashOfDomain = (hash: KeyedHash, domain: string): Buffer => domainHash(hash, normaliseDomain(domain));
 
 export function normaliseDomain(domain: string): string {

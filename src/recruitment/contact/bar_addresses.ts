@@ -14,7 +14,7 @@ interface Barred {
   /** In hexadecimal. */
   hmac: string;
   reason: Reason;
-  /** Whether the prospect was marked; else the reason is the one that the caller gives. */
+  /** True if the prospect was marked. Otherwise the reason is the caller's. */
   is_marked: boolean;
 }
 

@@ -183,7 +183,10 @@ function targetOf(body: Entry): Target {
   return { kind: body.kind, email: body.email, domain: body.domain, prospect_id: body.prospect_id } as Target;
 }
 
-/** What names are registered below is of everybody: an entry on it would bar nobody whom it seems to. @throws Problem invalid_parameter */
+/**
+ * Refuses suffixes under which anybody registers names: an entry for one would bar none of the addresses that it seems to.
+ * @throws Problem invalid_parameter
+ */
 function requireOwned(barred: string): void {
   if (registrableDomain(barred) !== undefined) return;
   throw new Problem(

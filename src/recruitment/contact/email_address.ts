@@ -14,7 +14,7 @@ export type Verification = (typeof verifications)[number];
 export const address_sources = ['page', 'channel_api', 'stored', 'manual', 'provider'] as const;
 export type AddressSource = (typeof address_sources)[number];
 
-/** Of its records `email` is still sealed: `opened` reads it. */
+/** The resource of email addresses. `email` is still sealed in its records: `opened` reads it. */
 export const emailAddresses = resource({
   object: 'email_address',
   plural: 'emails',

@@ -2,7 +2,10 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 
-/** What can be written to: mail to it has not bounced, nothing shows that it cannot receive any, and neither it nor its domain is barred. */
+/**
+ * Selects addresses that can be written to: mail to them has not bounced, they are not known to be invalid, and neither they nor their
+ * domain is barred.
+ */
 export const usable = sql`(
   a.verification <> 'invalid' and a.bounced_at is null
   and not exists (

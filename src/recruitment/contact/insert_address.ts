@@ -1,4 +1,4 @@
-/** How addresses of prospects are written, told and marked, in a few statements whatever their number. */
+/** Stores addresses of prospects, emits their events and marks barred ones, in a fixed number of statements. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -50,7 +50,7 @@ export async function insertHashed(tx: Tx, vault: Vault, addresses: HashedAddres
   return rows.filter(({ id }) => ids.has(id));
 }
 
-/** What `SealedAddress` has as its address. */
+/** Encrypts an address for `SealedAddress`. */
 export const seal = (vault: Vault, { id, email }: Pick<Added, 'id' | 'email'>): string =>
   vault.encrypt(email, id).toString('hex');
 
@@ -116,7 +116,7 @@ export async function tellRevealed(tx: Tx, added: Added[]): Promise<void> {
   }
 }
 
-/** What bars an address bars its prospect too. */
+/** Marks the prospects whose new addresses are barred. */
 export async function markBarred(tx: Tx, vault: Vault, added: Added[], by: Actor): Promise<void> {
   const entries = await tx.all<Pick<Suppression, 'id' | 'reason'> & { hmac: Buffer }>(sql`
     select t.id, t.reason, t.hmac from recruitment.suppression t

@@ -1,4 +1,4 @@
-/** What the text of a message was judged to ask for, and a person takes back. */
+/** Suppressions that a message was classified to ask for, and that a person takes back. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';

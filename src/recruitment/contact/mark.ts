@@ -130,7 +130,7 @@ interface Because {
   judged_by?: string | null;
 }
 
-/** Of an entry that gets another reason, or whose reason somebody says who is not misread. */
+/** Updates an entry that gets another reason, or whose reason is now given by a person or a provider rather than by a classified text. */
 const noteJudged = (tx: Tx, { id, reason }: Suppression, judged_by: string | null): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t
@@ -143,7 +143,7 @@ const noteJudged = (tx: Tx, { id, reason }: Suppression, judged_by: string | nul
       judged_by = ${judged_by}
     where ${tenant(tx)} and t.id = ${id}`);
 
-/** Of an entry that a text was judged to ask for: what others bar it for besides holds once that is taken back. */
+/** Stores the reason that others give for an entry that a classified text asked for. It holds once the classification is taken back. */
 const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, judged_by: string | null): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set reason_before = ${reason}
@@ -200,7 +200,10 @@ function barOf(hash: KeyedHash, target: Target): Bar {
     : { kind: 'domain', hmac, domain: normaliseDomain(target.domain) };
 }
 
-/** What an unsubscribe and a bounce change besides, whatever else bars the address. @returns whether something changed */
+/**
+ * Stores the effects of an unsubscribe or a bounce, whatever else bars the address.
+ * @returns whether something changed
+ */
 export async function noteReason(
   tx: Tx,
   prospect_ids: string[],

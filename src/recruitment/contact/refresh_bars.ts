@@ -16,7 +16,7 @@ import { isMark, type MarkReason, outranks, type Reason, type Suppression, weake
 
 export type LiftReason = (typeof lift_reasons)[number];
 
-/** What an entry compares with. */
+/** The value that an entry compares with. */
 export type Bar =
   | { kind: 'address'; hmac: Buffer }
   | { kind: 'domain'; hmac: Buffer; domain: string }
@@ -60,7 +60,7 @@ export async function sitesHit(tx: Tx, bar: Bar): Promise<string[]> {
   return (await tx.all<{ id: string }>(sites(tx, bar.domain))).map(({ id }) => id);
 }
 
-/** What besides marks becomes of the prospects that an entry hits: what they were barred for, or what a text was judged to ask for is taken back. */
+/** The change of the prospects that an entry hits, besides their marks: a reason is added, or the one that a classified text gave is taken back. */
 export type Note = Reason | 'taken_back';
 
 /**
@@ -179,7 +179,7 @@ function tellMarks(tx: Tx, changes: Change[], by: Actor, lift_reason: LiftReason
 /** An unsubscribe comes last: it makes no mark. A bounce bars an address alone. */
 const strongest_first: Reason[] = [...weakest_first.filter(isMark).reverse(), 'unsubscribed'];
 
-/** Of each prospect the strongest entry that bars it, or an unsubscribe; null: nothing does. */
+/** Returns, for each prospect, the strongest entry that bars it, or an unsubscribe. Null: nothing bars it. */
 export function strongestEntries(
   tx: Tx,
   hash: KeyedHash,

@@ -18,14 +18,14 @@ export type Reason = (typeof reasons)[number];
 export const mark_reasons = ['manual', 'legal', 'angry_reply', 'complaint'] as const;
 export type MarkReason = (typeof mark_reasons)[number];
 export const isMark = (reason: Reason): reason is MarkReason => mark_reasons.includes(reason as MarkReason);
-/** What a person said once for all. */
+/** Reasons that no later reason replaces: the person said so. */
 export const lasting_reasons: Reason[] = ['unsubscribed', 'complaint'];
 /** An entry has one reason: the strongest that was given. */
 export const weakest_first: Reason[] = ['hard_bounce', 'manual', 'angry_reply', 'legal', 'unsubscribed', 'complaint'];
 export const outranks = (reason: Reason, other: Reason): boolean =>
   weakest_first.indexOf(reason) > weakest_first.indexOf(other);
 
-/** Of its records `value` is still sealed: `openedEntry` reads it. */
+/** The resource of suppressions. `value` is still sealed in its records: `openedEntry` reads it. */
 export const suppressions = resource({
   object: 'do_not_contact_entry',
   plural: 'do_not_contact',
@@ -69,7 +69,7 @@ export const openedEntry = (vault: Vault, record: Suppression): Suppression => (
   value: record.value === null ? null : vault.decrypt(record.value as unknown as Buffer, record.id),
 });
 
-/** How the sequences end that an entry ends. */
+/** Returns how an entry ends sequences. */
 export function endOf(reason: Reason): End {
   if (reason === 'hard_bounce') return 'bounced';
   return reason === 'unsubscribed' ? 'unsubscribed' : 'stopped';
@@ -84,7 +84,7 @@ export const is_barred = sql`exists (select from ${barring})`;
 export const being_barred = sql`(select s.reason from ${barring} and s.refresh_after is not null order by s.id limit 1)`;
 
 /**
- * Whether an address of a prospect must not be written to: what bars it, in any of the three layers. Marks wait until the transaction ends, so
+ * Returns whether an address of a prospect must not be written to, in any of the three layers. Marks wait until the transaction ends, so
  * that no send begins after one was answered.
  * @param address in the clear, or its hashes
  */

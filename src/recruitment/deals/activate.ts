@@ -1,4 +1,4 @@
-/** How an agreed deal becomes a partner of the affiliate program: asked for by a request, done by a job in one transaction. */
+/** Makes an agreed deal a partner of the affiliate program: asked for by a request, done by a job in one transaction. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';

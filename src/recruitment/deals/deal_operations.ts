@@ -220,7 +220,10 @@ async function agree(
   return deals.get(tx, deal_id);
 }
 
-/** What refers to a version holds its terms as they are. @throws Problem invalid_parameter for a version that does not exist */
+/**
+ * Returns the digest of a version's terms.
+ * @throws Problem invalid_parameter for a version that does not exist
+ */
 async function digestOf(tx: Tx, deal: Deal, version: number): Promise<string> {
   const known = await tx.maybe<{ digest: string }>(sql`
     select t.digest from recruitment.deal_version t

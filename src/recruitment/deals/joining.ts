@@ -1,4 +1,4 @@
-/** How it is seen that invited prospects joined: the events of the programs of brands are followed, each program by a cursor of its own. */
+/** Detects that invited prospects joined: follows the events of the brands' programs, each by a cursor of its own. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';

@@ -59,7 +59,7 @@ const optional = {
   text: notBlank(5000).nullable().describe(meanings.text),
 };
 
-/** Of a new deal: what is left out is null. */
+/** The terms of a new deal. Omitted fields are null. */
 export const GivenTerms = z
   .strictObject({
     ...rate,
@@ -85,7 +85,7 @@ export const termsColumn: Sql = sql`json_build_object(
   'starts_on', v.starts_on, 'ends_on', v.ends_on, 'text', v.text)`;
 
 /**
- * Whether terms fit each other and the program, which stays as it is until the transaction ends.
+ * Checks terms against each other and the program, which stays as it is until the transaction ends.
  * @throws Problem resource_not_found, invalid_parameter, currency_mismatch, naming the field
  */
 export async function requireConsistent(tx: Tx, program_id: string, terms: Terms): Promise<void> {

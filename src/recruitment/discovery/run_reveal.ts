@@ -109,7 +109,7 @@ async function giveUp(tx: Tx, prospect_id: string, reason: string): Promise<unde
 
 interface Revealed extends Pick<Reveal, 'home' | 'reason'> {
   found: FoundAddress[];
-  /** How many pages. */
+  /** The number of pages. */
   visited: number;
 }
 

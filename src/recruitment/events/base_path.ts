@@ -1,2 +1,2 @@
-/** What the paths of the recruitment service begin with. */
+/** The prefix of all paths of the recruitment service. */
 export const base_path = '/recruitment/v1';

@@ -11,7 +11,7 @@ const texts: Record<string, (data: Fields) => string> = {
   'search.completed': ({ found }) => `A search finished: ${found} new ${found === 1 ? 'prospect' : 'prospects'}`,
 };
 
-/** What a team chat is told of an event: a dedicated text, or a line with its name. */
+/** Returns the text about an event for a team chat: a dedicated text, or a line with the event's name. */
 export const chatText = ({ type, data }: Pick<EmittedEvent, 'type' | 'data'>): string =>
   texts[type]?.(data as Fields) ?? `Event: ${type}`;
 

@@ -68,7 +68,7 @@ export const hidden_reasons = [
 export type HiddenReason = (typeof hidden_reasons)[number];
 export const lift_reasons = ['mistake', 'consent', 'other'] as const;
 
-/** Of the prospect in its channel: a domain, a channel's id, a handle. It never holds an `@`, so that it is no address. */
+/** The key of a prospect in its channel: a domain, a channel's id, a handle. It never holds an `@`, so that it is no address. */
 export const key = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,255}$/)
@@ -77,7 +77,7 @@ export const key = z
     examples: ['baking.example.com'],
   });
 
-/** What every event of outreach names. */
+/** The fields of every event of outreach. */
 export const outreach = { brand_id, prospect_id, campaign_id, sequence_id, inbox_id, occurred_at };
 
 export const inbox_reason = z

@@ -107,7 +107,7 @@ export const doNotContactEvents = {
   ),
 };
 
-/** What a team does with its prospects. */
+/** Events about a team's work on its prospects. */
 export const teamEvents = {
   'affiliate.assigned': eventType(
     'The assignee of a prospect changed.',

@@ -1,6 +1,6 @@
 import type { Stage } from './fields.ts';
 
-/** What the stages of the pipeline mean, in their order. */
+/** The stages of the pipeline, in their order. */
 export const stages: Record<Stage, { doc: string }> = {
   found: { doc: 'found or added, and not written to yet' },
   contacted: { doc: 'the first email was sent' },

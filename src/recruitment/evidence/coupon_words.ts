@@ -65,7 +65,7 @@ const coupon_words = new RegExp(
   'u',
 );
 
-/** Whether a short text, such as a title or a link, or a path, names coupons. */
+/** Returns whether a path or a short text, such as a title or a link, names coupons. */
 export function namesCoupons(text: string): boolean {
   const folded = fold(text);
   return coupon_words.test(folded) && !presents.test(folded);

@@ -1,4 +1,4 @@
-/** What speaks for a page's owner as an affiliate of a brand, each with where it was seen. */
+/** Finds evidence that a page's owner suits a brand as an affiliate, each piece with the place where it was seen. */
 import { registrableDomain } from '../pages/key.ts';
 import { fold, type Link, type Page } from '../pages/page.ts';
 import { namesCoupons } from './coupon_words.ts';
@@ -14,7 +14,7 @@ export interface Evidence {
   text: string;
 }
 
-/** Of a brand, as its row has it. `competitors` are domains. */
+/** The fields of a brand that evidence is compared with. `competitors` are domains. */
 export interface Brand {
   website_url: string;
   competitors: readonly string[];

@@ -92,7 +92,7 @@ export const networks: Network[] = [
 /** Impact gives each program a host of the form `name.i123456.net`. */
 export const impact_host = /(?:^|\.)i\d{5,7}\.net$/;
 
-/** What marks a link of a program on its own host: by the host, where the mark alone says nothing. */
+/** Query parameters that mark a link of a program on its own host. `host` restricts marks that prove nothing alone. */
 export const marks: { network: string; query: RegExp; host?: RegExp }[] = [
   { network: 'Amazon Associates', host: /(?:^|\.)amazon\.[a-z.]{2,6}$/, query: /[?&]tag=[\w-]+-\d{2}\b/i },
   { network: 'eBay Partner Network', host: /(?:^|\.)ebay\.[a-z.]{2,6}$/, query: /[?&]campid=\d/i },
@@ -117,18 +117,18 @@ export const marks: { network: string; query: RegExp; host?: RegExp }[] = [
   { network: 'iDevAffiliate', query: /\/idevaffiliate\.php\?/i },
   { network: 'Everflow', query: /[?&](?:affid|aff_id)=\w/i },
   { network: 'Lemon Squeezy', query: /[?&]aff=\w/i },
-  // Of these three the mark is the same.
+  // Three vendors share this mark.
   { network: 'Rewardful, Tolt or Dub', query: /[?&]via=[\w-]/i },
 ];
 
-/** Where `via` and the like mean something else. */
+/** Hosts on which `via` and the like mean something else. */
 export const hosts_without_marks = new Set(
   'x.com twitter.com facebook.com linkedin.com pinterest.com reddit.com t.me telegram.me tumblr.com whatsapp.com wa.me youtube.com instagram.com tiktok.com github.com google.com'.split(
     ' ',
   ),
 );
 
-/** How pages hide such links behind their own: /go/shop, /recommends/shop. They are told by this together with `rel`. */
+/** Paths behind which pages hide such links: /go/shop, /recommends/shop. They count only together with `rel`. */
 export const cloaked_path =
   /^\/(?:go|goto|out|recommends?|recommended|refer|visit|aff|affiliate|deal|empfehlung|partner|redirect|exit|get|l|link|jump|click)\/[\w-]/i;
 

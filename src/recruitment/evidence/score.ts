@@ -1,8 +1,8 @@
-/** How well a page's owner suits a brand as an affiliate. */
+/** Scores how well a page's owner suits a brand as an affiliate. */
 import type { Page } from '../pages/page.ts';
 import { type Brand, type Evidence, type EvidenceKind, findEvidence, ownerOf } from './evidence.ts';
 
-/** What the first piece of a kind is worth, each further one, and all of them at most. Only pieces of different names count. */
+/** Points for the first piece of a kind, for each further one, and the most for all of them. Only pieces of different names count. */
 const points: Record<EvidenceKind, { first: number; further: number; most: number }> = {
   competitor_link: { first: 30, further: 8, most: 46 },
   affiliate_network: { first: 20, further: 4, most: 28 },
@@ -13,7 +13,7 @@ const keyword_in_title = 6;
 const language_match = 4;
 const country_match = 4;
 const has_audience = 3;
-/** What is left of a page in a language that the brand does not speak. */
+/** The share of the points that is left for a page in a language that the brand does not speak. */
 const other_language = 0.4;
 
 /** Evidence and score of a page at once. */

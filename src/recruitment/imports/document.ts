@@ -1,25 +1,25 @@
-/** What the beginning of a file says of it. */
+/** Reads the format, the columns and the number of rows of a file. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import { Problem } from '../../core/values/problem.ts';
 import { type Mapping, mappingOf } from './mapping.ts';
 
 export const most_rows = 100_000;
-/** Of a row, the header among them. */
+/** The limit of a row, the header included. */
 export const most_row_bytes = 65_536;
 export const most_columns = 200;
 
 export interface Described {
   format: 'csv' | 'ndjson';
-  /** Of CSV: `,`, `;` or a tab, or what its first line declares. */
+  /** The delimiter of a CSV file: `,`, `;` or a tab, or the one that its first line declares. */
   delimiter: string | null;
   mapping: Mapping;
-  /** How many rows it has, by its lines. */
+  /** The number of rows, counted by lines. */
   total: number;
 }
 
 /**
- * What a file is, and how its columns are imported.
+ * Describes a file, and how its columns are imported.
  * @throws Problem invalid_parameter
  */
 export async function describeDocument(document: string, asked: Mapping): Promise<Described> {

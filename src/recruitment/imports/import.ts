@@ -22,7 +22,7 @@ const states = {
 } as const;
 const count = z.int().min(0);
 const errors_shown = 100;
-/** Of a file: 32 MiB. */
+/** The limit of a file: 32 MiB. */
 export const most_bytes = 32 * 1024 * 1024;
 /** Imports of an organization that are queued or running. */
 const most_unfinished = 20;
@@ -149,7 +149,10 @@ export const importOperations: Operation[] = [
   ...readOperations({ resource: imports, within: brands, by: ['state'] }),
 ];
 
-/** Of `Blog=url` and `Mail=email`. @throws Problem invalid_parameter */
+/**
+ * Parses `Blog=url` and `Mail=email`.
+ * @throws Problem invalid_parameter
+ */
 export function mappingOfPairs(pairs: string[]): Mapping {
   const given = pairs.filter((pair) => pair.trim() !== '');
   return Object.fromEntries(

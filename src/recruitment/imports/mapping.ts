@@ -1,6 +1,6 @@
 import { Problem } from '../../core/values/problem.ts';
 
-/** What a column can be imported as, and the headers that mean it by themselves. */
+/** The fields that a column can be imported as, and the headers that mean them without a mapping. */
 const headers = {
   url: ['url', 'website', 'website_url', 'site', 'link', 'profile_url'],
   key: ['key', 'handle', 'username', 'domain', 'channel_id'],
@@ -57,7 +57,7 @@ export function mappingOf(columns: string[], asked: Mapping, is_closed: boolean)
 
 function fieldAsked(column: string, asked: Mapping): string | null {
   const field = Object.hasOwn(asked, column) ? asked[column] : fieldOfHeader(column);
-  // Of NDJSON: the object of the fields whose names are the caller's own.
+  // In NDJSON, `custom` is the object of the fields whose names are the caller's own.
   if (field === undefined && column === 'custom') return 'custom';
   if (field === undefined) {
     throw wrong(

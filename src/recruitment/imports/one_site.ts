@@ -15,7 +15,7 @@ interface Sight {
   path: string;
   name: string;
   addresses: string[];
-  /** Whether an address is one of the site. */
+  /** True if the address belongs to the site. */
   is_of_site: boolean;
 }
 

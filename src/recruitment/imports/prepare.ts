@@ -1,4 +1,4 @@
-/** What of a step needs no transaction: it is done while Postgres is busy with the step before. */
+/** Prepares a step outside of a transaction, while Postgres is busy with the step before. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Intend } from '../contact/add_to_new.ts';
 import type { Mapping } from './mapping.ts';

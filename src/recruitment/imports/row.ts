@@ -15,7 +15,7 @@ import { wholeNumber } from './whole_number.ts';
 export interface Row {
   line: number;
   prospect?: NewProspect;
-  /** Whether the row itself names the URL. */
+  /** True if the row itself names the URL. */
   has_url?: boolean;
   email?: string | undefined;
   fault?: Fault;
@@ -68,7 +68,7 @@ function known(
   return { prospect: { brand_id, ...where, ...(rest as Partial<NewProspect>) }, has_url: url != null, email: address };
 }
 
-/** What the row gives, by field, each in its type. */
+/** Returns the row's values by field, each in its type. */
 function fieldsOf(
   values: Record<string, unknown>,
   mapping: Mapping,

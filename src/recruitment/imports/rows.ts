@@ -6,7 +6,7 @@ import { checkJsonText } from '../../core/http/json_text.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { csv_options, type Described, isDeclaration, most_row_bytes } from './document.ts';
 
-/** Where and why a row is refused. It holds nothing of the row, which is about a person. */
+/** The field and the reason for which a row is refused. It holds nothing of the row, which is about a person. */
 export interface Fault {
   field: string | null;
   reason: string;
@@ -73,7 +73,7 @@ async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   let line = 0;
   for await (const chunk of chunks) {
-    // What follows may be the other half of a line end.
+    // The next chunk may begin with the other half of a line end.
     const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() as string;
     for (const one of lines) yield one;

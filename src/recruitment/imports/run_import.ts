@@ -64,7 +64,7 @@ export async function runImport(payload: ImportId, { store, services: { vault },
 
 interface Begun {
   running: Running;
-  /** Of the organization: rows are hashed before their step begins. */
+  /** The keyed hash of the organization: rows are hashed before their step begins. */
   hash: KeyedHash;
 }
 

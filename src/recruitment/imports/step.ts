@@ -43,7 +43,7 @@ export const lockImport = (tx: Tx, id: string): Promise<Running | undefined> =>
   readImport(tx, id, sql`for no key update of t`);
 
 type GoodRow = PreparedRow & { prospect: NewProspect };
-/** What became of a good row, or why it is refused after all. */
+/** The outcome of a valid row, or the reason why it is refused after all. */
 type Outcome = 'created' | 'updated' | 'unchanged' | Fault;
 
 export const isGood = (row: PreparedRow): row is GoodRow => row.prospect !== undefined;
@@ -160,7 +160,7 @@ async function changedBy(tx: Tx, known: Known[]): Promise<Set<string>> {
   return new Set(changed.map(({ id }) => id));
 }
 
-/** Of several rows of a prospect, each field as the last one has it. */
+/** Merges several rows of a prospect: the last one wins for each field. */
 function given(known: Known[]): Sql {
   const merged = new Map<string, Record<string, unknown>>();
   for (const { id, row } of known) {
@@ -179,7 +179,7 @@ const differs = sql`(
   t.custom || coalesce(r.custom, '{}')
 ) is distinct from (t.name, t.url, t.description, t.country_code, t.language_code, t.timezone, t.followers, t.custom)`;
 
-/** What `write` would do. */
+/** Returns the outcomes that `write` would have. */
 async function foresee(
   tx: Tx,
   vault: Vault,

@@ -7,10 +7,10 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import type { PreparedRow } from './row.ts';
 import { isGood, keyOf } from './step.ts';
 
-/** Where a step stands in the file, and what it waits for. */
+/** The place of a step in the file, and the row that it waits for. */
 export interface Place {
   import_id: string;
-  /** How many rows stand before those of the step. */
+  /** The number of rows before those of the step. */
   first: number;
   /** The same of the step before, where that one may still run. */
   first_before: number | undefined;

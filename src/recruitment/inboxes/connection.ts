@@ -39,7 +39,7 @@ export async function readAnew(tx: Tx, inbox_id: string): Promise<void> {
   await tx.all(sql`delete from recruitment.mail_set_aside t where ${of_inbox}`);
 }
 
-/** What an inbox pauses that is disconnected. */
+/** The counts that disconnecting an inbox pauses. */
 interface Paused {
   paused_sequences: number;
   paused_campaigns: number;

@@ -4,7 +4,7 @@ import { isCertainOfImap, isImapRefusal, wordsOf } from './login_answer.ts';
 import type { Server } from './settings.ts';
 import { LoginRefused, type Proof, secretOf, type Timeouts } from './smtp_login.ts';
 
-/** What a mailbox may hold is bounded: a server that sends more is not understood. */
+/** The limit of a server's response. Longer ones are refused. */
 const most_bytes = 64 * 1024 * 1024;
 
 let context: { trusted: string[]; context: SecureContext } | undefined;
@@ -39,7 +39,7 @@ export async function openImap(
     ...{ connectionTimeout: login_ms, greetingTimeout: login_ms, socketTimeout: silence_ms },
     ...{ maxLineLength: 1024 * 1024, maxLiteralSize: most_bytes, maxResponseSize: 2 * most_bytes },
   });
-  // What fails after `connect` has failed already is no news.
+  // Errors after `connect` has failed add nothing.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -67,6 +67,6 @@ interface ImapError {
   code?: string;
   serverResponseCode?: string;
   responseText?: string;
-  /** Of a BYE. */
+  /** The text of a BYE. */
   reason?: string;
 }

@@ -114,7 +114,10 @@ function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: n
   throw new Problem('invalid_parameter', "'max_gap_s' must not be less than 'min_gap_s'.", { param: 'max_gap_s' });
 }
 
-/** Whether the plan has room for an inbox with this address. @throws Problem plan_limit_reached, resource_already_exists */
+/**
+ * Checks that the plan has room for an inbox with this address.
+ * @throws Problem plan_limit_reached, resource_already_exists
+ */
 async function requireNew(tx: Tx, address: string): Promise<void> {
   await requireRoom(tx, 'inboxes', countInboxes);
   const known = await inboxes.find(tx, sql`${tenant(tx)} and lower(t.email) = lower(${address})`);

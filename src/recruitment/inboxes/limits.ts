@@ -1,4 +1,4 @@
-/** How many emails an inbox sends, and how far apart. */
+/** Limits of an inbox: how many emails it sends, and how far apart. */
 
 /**
  * The most emails of an inbox on a day: a ramp begins with `start`, and each day that sent adds `step`, up to the inbox's limit.

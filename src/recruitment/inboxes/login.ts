@@ -6,7 +6,7 @@ import { refreshTokens } from './oauth.ts';
 import type { OAuthProvider, Server } from './settings.ts';
 import { LoginRefused, openSmtp, type Proof, type Timeouts } from './smtp_login.ts';
 
-/** What is sealed of an inbox. */
+/** The secrets of an inbox, which are stored encrypted. */
 export type Secrets =
   | { smtp_password: string; imap_password: string }
   | { client_secret: string; refresh_token: string };
@@ -35,7 +35,7 @@ export async function tryLogin(login: Login, services: Services): Promise<Secret
   return secrets;
 }
 
-/** What each server is shown. The secrets are the ones given, unless the provider replaced the refresh token. */
+/** Returns the proofs for both servers. The secrets are the ones given, unless the provider replaced the refresh token. */
 export async function proofsOf(
   { oauth, secrets }: Login,
   services: Services,
@@ -66,19 +66,19 @@ async function tryImap(server: Server, proof: Proof, services: Services): Promis
   client.close();
 }
 
-/** Of each step, so that both logins end within the time of a request. */
+/** The time-out of each step, so that both logins end within the time of a request. */
 const usual_ms = 8_000;
 
-/** Of a login that is tried. */
+/** The time-outs of a login that is tried. */
 export function timeoutsOf({ patience_ms }: Services): Timeouts {
   const login_ms = patience_ms?.login ?? usual_ms;
   return { login_ms, silence_ms: login_ms };
 }
 
-/** What EHLO says: the host of the service. */
+/** The name in EHLO: the host of the service. */
 export const clientName = ({ base_url }: Services): string => new URL(base_url).hostname;
 
-/** What the server said is not repeated: it may hold the login. */
+/** The server's response is not repeated: it may hold the login. */
 const refusedBy =
   (protocol: Protocol) =>
   (error: unknown): never => {

@@ -1,4 +1,4 @@
-/** What the answer to a login says of the login: pure values. */
+/** Interprets the answer of a server to a login: pure functions. */
 import { storable } from '../../core/values/texts/stored_text.ts';
 
 /** RFC 5530, and what Gmail and Exchange add to it: the login is refused, whatever else is said. */
@@ -21,10 +21,13 @@ const hindrance_texts = new RegExp(
   'i',
 );
 
-/** Whether an IMAP server's NO says by its code that the login is wrong, and not in words, of whatever language, that may say another thing. */
+/** Returns whether an IMAP server's NO says by its code that the login is wrong. Words, of whatever language, may mean something else. */
 export const isCertainOfImap = (code: string | undefined): boolean => refusals.includes((code ?? '').toUpperCase());
 
-/** Whether an IMAP server's NO says that the login is wrong. A NO without a code or a reason does. @param code of RFC 5530, without brackets */
+/**
+ * Returns whether an IMAP server's NO says that the login is wrong. A NO without a code or a reason does.
+ * @param code of RFC 5530, without brackets
+ */
 export function isImapRefusal(code: string | undefined, text: string): boolean {
   if (isCertainOfImap(code)) return true;
   return !hindrances.includes((code ?? '').toUpperCase()) && !hindrance_texts.test(text);
@@ -36,7 +39,7 @@ export const isSmtpRefusal = (text: string): boolean =>
 
 const most_characters = 200;
 
-/** What a server said to a login, on one line, without what it was shown. Undefined: nothing. */
+/** Returns a server's response to a login on one line, without the secrets that it was sent. Undefined: it said nothing. */
 export function wordsOf(parts: (string | undefined)[], shown: string[]): string | undefined {
   const text = parts
     .filter((part) => part)

@@ -1,4 +1,4 @@
-/** What a request can set of an inbox. */
+/** The settings of an inbox that a request can change. */
 import { z } from 'zod';
 import { email, oneLine, text } from '../../core/values/fields.ts';
 import { timeZone } from '../../core/values/time_zone.ts';
@@ -12,7 +12,7 @@ const securities = ['tls', 'starttls'] as const;
 
 const security = z.enum(securities).describe('`tls`: encrypted from the start. `starttls`: encrypted by STARTTLS.');
 
-/** How a server is reached, and as whom. */
+/** The address of a server, and the user who logs in. */
 export const Server = z.object({
   host: text.describe('The host name of the server.'),
   port: z.int().describe('The port of the server.'),

@@ -3,7 +3,7 @@ import type { SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection';
 import { isSmtpRefusal, wordsOf } from './login_answer.ts';
 import type { Server } from './settings.ts';
 
-/** How somebody proves who they are. */
+/** The proof of identity of a login. */
 export type Proof = { password: string } | { access_token: string };
 
 /** The server refused the login: another attempt with the same proof is refused too. */
@@ -21,9 +21,9 @@ export class LoginRefused extends Error {
 export const secretOf = (proof: Proof): string => ('password' in proof ? proof.password : proof.access_token);
 
 export interface Timeouts {
-  /** Of connecting, the greeting and the login, each. */
+  /** The time-out of connecting, the greeting and the login, each. */
   login_ms: number;
-  /** How long the server may be silent that owes an answer, once it is logged in to. */
+  /** The time-out of each answer once the login is done. */
   silence_ms: number;
 }
 

@@ -8,7 +8,7 @@ import { type Login, proofsOf, timeoutsOf, tryLogin } from './login.ts';
 import { mailServerAddress } from './mail_host.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
 
-/** What trying a login may answer. */
+/** The errors of trying a login. */
 export const login_errors: ProblemCode[] = [
   ...(['smtp_auth_failed', 'imap_auth_failed', 'smtp_unreachable', 'imap_unreachable'] as const),
   ...(['oauth_failed', 'address_not_allowed', 'service_unavailable'] as const),
@@ -33,7 +33,10 @@ interface Place {
 export const readStored = ({ organization_id, inbox_id }: Place, { store, services: { vault } }: Reading) =>
   transaction(store, { organization_id, request_id: null }, (tx) => storedLogin(tx, inbox_id, vault));
 
-/** What the servers of a stored login are shown. A refresh token that the provider replaced is stored at once. @throws Problem oauth_failed */
+/**
+ * Returns the proofs of a stored login. A refresh token that the provider replaced is stored at once.
+ * @throws Problem oauth_failed
+ */
 export async function proveStored({ organization_id, inbox_id }: Place, login: Login, { store, services }: Reading) {
   const { proofs, secrets } = await proofsOf(login, services);
   if (secrets !== login.secrets)

@@ -1,6 +1,6 @@
 /** In which encoding a page is written, and its text. */
 
-/** How far into a page its own word about its encoding is looked for. */
+/** The bytes of a page that are searched for its declared encoding. */
 const prescanned_bytes = 4_096;
 
 /**
@@ -31,7 +31,7 @@ function charsetOf(content_type: string | undefined): string | undefined {
   return /charset\s*=\s*["']?([\w:.-]+)/i.exec(content_type ?? '')?.[1];
 }
 
-/** Of a meta element, or of an XML declaration. */
+/** Returns the encoding that a meta element or an XML declaration names. */
 function charsetInPage(head: string): string | undefined {
   return (
     /<meta[^>]{0,200}?charset\s*=\s*["']?([\w:.-]+)/i.exec(head)?.[1] ??

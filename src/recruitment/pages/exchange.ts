@@ -7,11 +7,11 @@ import type { Dispatcher } from 'undici';
 export interface Request {
   agent: Dispatcher;
   user_agent: string;
-  /** What is accepted, as the header says it. */
+  /** The accepted types, in the syntax of the header. */
   accept: string;
   /** From the connection to the last byte. */
   timeout_ms: number;
-  /** How much of the body is read, counted after it is decompressed. */
+  /** The limit of the body, counted after it is decompressed. */
   most_bytes: number;
   signal?: AbortSignal | undefined;
 }
@@ -20,7 +20,7 @@ export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   bytes: Buffer;
-  /** Whether the body has more than what was read. */
+  /** True if the body is longer than what was read. */
   is_truncated: boolean;
 }
 
@@ -77,8 +77,8 @@ async function exchange(url: URL, { agent, user_agent, accept, most_bytes }: Req
 }
 
 /**
- * How the body is compressed. What is no coding (`none`, `UTF-8`, `binary`) is taken for none, as browsers do.
- * @throws Unreadable where it is compressed more than once
+ * Returns the compression of the body. A name that is no coding (`none`, `UTF-8`, `binary`) counts as none, as in browsers.
+ * @throws Unreadable if it is compressed more than once
  */
 function encodingOf(headers: IncomingHttpHeaders): string {
   const named = String(headers['content-encoding'] ?? '')

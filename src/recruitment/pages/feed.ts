@@ -1,4 +1,4 @@
-/** What an RSS or Atom feed says. */
+/** Reads an RSS or Atom feed. */
 import { Parser } from 'htmlparser2';
 import { most_depth } from './html.ts';
 import { languageOfTag, languageOfText } from './language.ts';
@@ -78,7 +78,7 @@ class FeedReader {
   }
 
   #readFeedText(element: string, text: string): void {
-    // That of an image in the channel is another.
+    // The title and the description of an image in the channel are not the channel's.
     if (this.#path.includes('image')) return;
     if (element === 'title') this.title += text;
     else if (element === 'description' || element === 'subtitle') this.description += text;

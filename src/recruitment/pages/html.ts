@@ -1,7 +1,7 @@
 /** Goes through HTML of strangers, in bounded time, and tells what a reader would see. */
 import { Parser } from 'htmlparser2';
 
-/** What holds where a text stands. */
+/** The context of a text in the document. */
 export interface Place {
   element: string;
   /** Not shown to a reader. */
@@ -16,7 +16,7 @@ export interface Reader {
   close?(name: string): void;
 }
 
-/** What is nested deeper is not read, nor what follows: the parser looks through all open elements at each end of one. */
+/** Elements nested deeper are not read, nor anything after them: the parser scans all open elements at each end tag. */
 export const most_depth = 256;
 const most_characters = 1024 * 1024;
 const chunk_characters = 16_384;

@@ -1,4 +1,4 @@
-/** What a page says of itself in JSON-LD (schema.org). */
+/** Reads the JSON-LD (schema.org) of a page. */
 
 const most_objects = 1_000;
 const most_characters = 200_000;

@@ -1,4 +1,4 @@
-/** What a prospect is known by in its channel: unique per brand and channel, and never with an `@`, so that it is no address. */
+/** The key of a prospect in its channel: unique per brand and channel, and never with an `@`, so that it is no address. */
 
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { getDomain, getHostname } from 'tldts';
@@ -32,8 +32,9 @@ export function canonicalKey(channel: Channel, text: string): string | undefined
 }
 
 /**
- * Whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of its own;
- * the id and the handle of a channel are two names of one. A page such as `/@jane` may be of the site's owner, where its key says so.
+ * Returns whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of
+ * its own; the id and the handle of a channel are two names of one. A page such as `/@jane` may be of the site's owner, where its key says
+ * so.
  */
 export function contradicts(channel: Channel, key: string, url: string): boolean {
   const named = canonicalKey(channel, url);
@@ -56,7 +57,7 @@ export function channelOf(url: string): Channel | undefined {
   );
 }
 
-/** Where a prospect is on the web, by its canonical key. */
+/** Returns the URL of a prospect's profile, by its canonical key. */
 export function profileUrl(channel: Channel, key: string): string {
   if (channel === 'youtube' && CHANNEL_ID.test(key)) return `https://www.youtube.com/channel/${key}`;
   const [template, name] = isAccountChannel(channel)
@@ -68,7 +69,7 @@ export function profileUrl(channel: Channel, key: string): string {
   return template.replace('{}', () => encodeURI(written));
 }
 
-/** Whether two addresses are of one publisher: of one site, or where many share a site, of one account. */
+/** Returns whether two URLs are of one publisher: of one site or, on a shared site, of one account. */
 export function isOneSite(url: string, other: string): boolean {
   const own = publisherOf(url);
   return own !== undefined && own === publisherOf(other);
@@ -88,13 +89,13 @@ export function platformOf(url: string): string | undefined {
   return domain && channelOf(url) && keyOf(url) !== domain ? domain : undefined;
 }
 
-/** Whether the address of an account led to a page that is of the shared site itself, such as its login. */
+/** Returns whether the URL of an account led to a page of the shared site itself, such as its login. */
 export function isLostOnPlatform(asked: string, found: string): boolean {
   const platform = platformOf(asked);
   return platform !== undefined && getDomain(found) === platform && (keyOf(found) ?? platform) === platform;
 }
 
-/** Whether an account is a homepage of somebody who belongs to the house that runs the site, such as a university. */
+/** Returns whether an account is a homepage of somebody who belongs to the house that runs the site, such as a university. */
 export const isOfHouse = (url: string): boolean => /\._(?:tilde|people)\./.test(keyOf(url) ?? '');
 
 function keyOf(url: string): string | undefined {
@@ -126,7 +127,7 @@ function accountKey(channel: AccountChannel, text: string): string | undefined {
 function accountInPath(channel: AccountChannel, url: URL): string | undefined {
   const { paths, own_pages } = account_platforms[channel];
   if (url.hostname === 'youtu.be') return undefined;
-  // What old addresses of Twitter have: twitter.com/#!/name.
+  // Old URLs of Twitter have a fragment: twitter.com/#!/name.
   const path = url.hash.startsWith('#!/') ? url.hash.slice(2) : url.pathname;
   for (const pattern of paths) {
     const name = pattern.exec(path)?.[1];
@@ -278,7 +279,7 @@ function decodePath(text: string): string | undefined {
   }
 }
 
-/** What archives put before the address of a page that they show: when they copied it. The Wayback Machine takes it without its scheme too. */
+/** The prefix of archived pages: the time of the copy, before the URL. The Wayback Machine accepts the URL without its scheme too. */
 const copied = /^\/(?:(?:web|wayback)\/(?:[\d*]\w*\/)?|(?:\d[\d.-]{3,}|newest|oldest)\/)(https?:\/.+)$/i;
 const copied_there = /^\/web\/[\d*]\w*\/([^/].*)$/;
 

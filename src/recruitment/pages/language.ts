@@ -1,4 +1,4 @@
-/** Which language a page is written in, and hints of the country it is for. */
+/** Detects the language of a page, and hints of the country it is for. */
 
 import { detectAll } from 'tinyld';
 import { getPublicSuffix } from 'tldts';
@@ -6,7 +6,7 @@ import { getPublicSuffix } from 'tldts';
 const most_judged_characters = 3_000;
 /** Fewer letters say nothing. */
 const least_letters = 24;
-/** Of 1; a language below it must be far ahead of the next. */
+/** Accuracies from 0 to 1. A language below `sure_accuracy` must be far ahead of the next. */
 const sure_accuracy = 0.2;
 const least_accuracy = 0.005;
 

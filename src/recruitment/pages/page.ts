@@ -3,7 +3,7 @@ import type { Channel } from './platforms/platforms.ts';
 
 export interface Link {
   url: string;
-  /** What is written on it, or shown. */
+  /** The text of the link, or of its image. */
   text: string;
   /** In lower case: `nofollow`, `sponsored`, `me` … */
   rel: string[];
@@ -29,14 +29,14 @@ export interface Page {
   social: Account[];
   /** All links to pages, inner ones too, each address once. */
   links: Link[];
-  /** What a reader sees, spaces collapsed. */
+  /** The visible text, spaces collapsed. */
   text: string;
 }
 
-/** What a visit came to that is a page. */
+/** The page that a visit fetched. */
 export interface VisitedPage {
   text: string;
-  /** Where it ended, after redirects. */
+  /** The final URL, after redirects. */
   url: string;
   content: 'html' | 'feed';
 }

@@ -1,4 +1,4 @@
-/** What a page says: of itself, and where it leads. */
+/** Reads a page: its description of itself, and its links. */
 import { getDomain, getHostname } from 'tldts';
 import { readFeed } from './feed.ts';
 import { walkHtml } from './html.ts';

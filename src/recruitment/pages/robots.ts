@@ -1,4 +1,4 @@
-/** What a host's robots.txt allows (RFC 9309). */
+/** Applies a host's robots.txt (RFC 9309). */
 import robots_parser from 'robots-parser';
 import type { Answer } from './exchange.ts';
 import type { Clock } from './pacing.ts';
@@ -15,7 +15,7 @@ export const most_robots_bytes = 500 * 1024;
 const most_wildcard_characters = 64 * 1024;
 /** Each of their characters is compared with each of an address: some tenths of a second. */
 const most_comparisons = 20_000_000;
-/** Of rules, and of names of crawlers that stand between them. */
+/** Limits the rules, and the names of crawlers between them. */
 const most_lines = 10_000;
 /** A site that asks for longer waits is visited this rarely. */
 const most_crawl_delay_ms = 30_000;
@@ -25,7 +25,7 @@ export interface RobotsRules {
   crawl_delay_ms: number;
   /** Why nothing is allowed or known, where that is so. */
   state: 'read' | 'absent' | 'unavailable';
-  /** How much memory it takes, about. */
+  /** The approximate size in memory. */
   bytes: number;
 }
 

@@ -8,7 +8,7 @@ import type { VisitedPage } from './page.ts';
 import { all_forbidden, most_robots_bytes, type RobotsRules, rulesOf } from './robots.ts';
 import type { Visitor } from './visitor.ts';
 
-/** What a visit came to. `url` is where it ended, after redirects. */
+/** The outcome of a visit. `url` is the final one, after redirects. */
 export type Visit =
   | ({ outcome: 'page'; is_truncated: boolean; redirects: string[] } & VisitedPage)
   /** robots.txt forbids it, or cannot be had; or the server asks for a login or refuses (401, 403, 451). */
@@ -181,7 +181,7 @@ function forbiddenByRobots({ url }: Hop, { state }: RobotsRules): Visit {
   return { outcome: 'forbidden', url, by, status: null };
 }
 
-/** Where a redirect leads. Undefined for any other answer. */
+/** Returns the target of a redirect. Undefined for any other answer. */
 function targetOf({ status, headers }: Answer, from: string): string | undefined {
   if (![301, 302, 303, 307, 308].includes(status)) return undefined;
   const target = URL.parse(String(headers.location ?? ''), from);
@@ -221,7 +221,7 @@ function withoutComments(text: string): string {
   return end < 0 ? text : text.slice(0, begin) + withoutComments(text.slice(end + 3));
 }
 
-/** Of an answer that says it is asked too much. */
+/** Returns the wait that a server asks for when it is asked too often. */
 const waitAskedFor = ({ status, headers }: Answer): number | null =>
   status === 429 || status === 503 ? (retryAfterOf(headers['retry-after']) ?? null) : null;
 

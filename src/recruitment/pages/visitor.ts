@@ -1,4 +1,4 @@
-/** What visits of a process share: its connections, its pacing, and the robots.txt files that it has read. */
+/** Shares between the visits of a process: connections, pacing, and the robots.txt files that were read. */
 
 import type { Dispatcher } from 'undici';
 import type { AddressPolicy } from '../../core/net/address.ts';

@@ -50,7 +50,7 @@ export const creditOperations: Operation[] = readOperations({ resource: creditEn
   ({ name }) => name.endsWith('.list'),
 );
 
-/** What a plan holds of credits; its row is locked until the transaction ends. */
+/** The credits of a plan; its row is locked until the transaction ends. */
 export interface Account {
   name: PlanName;
   spending_ceiling_minor: number | null;
@@ -71,7 +71,7 @@ export async function lockAccount(tx: Tx): Promise<Account> {
     for update`);
 }
 
-/** What an entry is about. */
+/** The subject of an entry. */
 export type About = Partial<Record<'search_id' | 'scan_id' | 'prospect_id', string>>;
 type Work = 'search' | 'scan' | 'reveal';
 

@@ -1,4 +1,4 @@
-/** What each plan includes: pure values. */
+/** The limits of each plan: pure values. */
 import { z } from 'zod';
 
 /** In which search providers are paid for: their prices are in US dollars. */

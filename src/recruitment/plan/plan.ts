@@ -116,7 +116,7 @@ export async function requireFeature(tx: Tx, feature: Feature): Promise<void> {
 }
 
 /**
- * Whether one more is within a limit of the plan. Holds the lock of the organization's plan, so that nobody adds one meanwhile.
+ * Checks that one more is within a limit of the plan. Holds the lock of the organization's plan, so that nobody adds one meanwhile.
  * @throws Problem plan_limit_reached
  */
 export async function requireRoom(

@@ -11,7 +11,7 @@ export const site_channels = ['website', 'podcast', 'newsletter', 'other'];
 /** @param domain as it is compared: a registrable domain, or a key */
 export const domainHash = (hash: KeyedHash, domain: string): Buffer => hash(`domain ${domain}`);
 
-/** What bars a prospect by its key. Null: an account of a platform has no domain. */
+/** Returns the hash by which an entry bars a prospect's domain. Null: an account of a platform has no domain. */
 export const siteHash = (hash: KeyedHash, { channel, key }: Pick<Prospect, 'channel' | 'key'>): Buffer | null =>
   site_channels.includes(channel) ? domainHash(hash, key) : null;
 
@@ -20,7 +20,7 @@ export interface SiteBar {
   reason: NonNullable<Prospect['do_not_contact']>['reason'];
 }
 
-/** Of each site what bars its domain, in the order of the rows. Nobody marks or lifts until the transaction ends. */
+/** Returns the entries that bar the domains of sites, in the order of the rows. Nobody marks or lifts until the transaction ends. */
 export async function barsOfSites(
   tx: Tx,
   vault: Vault,

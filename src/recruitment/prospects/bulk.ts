@@ -56,7 +56,7 @@ const Body = z.strictObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** What each action takes besides the prospects; the first of them is required where it says so. */
+/** The fields of each action besides the prospects. */
 const taken: Record<Body['action'], { field: keyof Body; required: boolean }[]> = {
   save: [{ field: 'list_id', required: false }],
   hide: [{ field: 'reason', required: true }],
@@ -133,7 +133,7 @@ async function changeOf(tx: Tx, body: Body, by: Actor): Promise<Change> {
   }
 }
 
-/** What gives the same record again has changed nothing. */
+/** A change that returns the same record has changed nothing. */
 const changes =
   (change: (prospect: Prospect) => Promise<Prospect>): Change =>
   async (prospect) =>

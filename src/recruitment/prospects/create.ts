@@ -29,7 +29,7 @@ export interface Origin {
   by?: Actor;
 }
 
-/** What became of a row: a new prospect, one that is there, or none, because the person was erased. */
+/** The outcome of a row: a new or a known prospect, or none, because the person was erased. */
 export type Created = { id: string; is_new: boolean } | undefined;
 
 /**

@@ -1,7 +1,7 @@
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Evidence, type Prospect, prospects } from './prospect.ts';
 
-/** How much of it a prospect keeps: the first that was found. */
+/** The pieces of evidence that a prospect keeps: the first ones found. */
 const most = 50;
 
 /**

@@ -18,7 +18,7 @@ export async function storedHash(tx: Tx, vault: Vault): Promise<KeyedHash | unde
 }
 
 function hashWith(vault: Vault, sealed: Buffer, organization_id: string): KeyedHash {
-  // Of a key as a buffer, each hash would make a key object of its own, which costs several times what the hash does.
+  // A key object is made once: from a buffer, each hash would make its own, which costs several times what the hash does.
   const key = createSecretKey(Buffer.from(vault.decrypt(sealed, organization_id), 'base64'));
   return (value) => createHmac('sha256', key).update(value).digest();
 }

@@ -155,7 +155,10 @@ export const refusingSamples = (operation: Operation): Operation =>
     ? { ...operation, refuse_test_key: ({ id: prospect_id = '' }) => refuseSample(prospect_id, 'id') }
     : operation;
 
-/** What test keys may do with a sample they may do with nothing else. @throws Problem test_key_not_allowed */
+/**
+ * Refuses test keys: they may act on samples only.
+ * @throws Problem test_key_not_allowed
+ */
 export function requireLiveKey({ mode }: Caller): void {
   if (mode === 'test') {
     throw new Problem(

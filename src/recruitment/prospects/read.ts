@@ -17,7 +17,7 @@ import { readSample, readSamples } from '../samples/sample_prospect.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
 import { filters, finder } from './search.ts';
 
-/** What a person or the API says of a prospect. */
+/** The fields of a prospect that a person or the API describes. */
 export const described = {
   name: notBlank(200).nullable(),
   url: url.nullable(),

@@ -38,7 +38,7 @@ export function withKeys(text: string): string {
   return is_url ? `${keyed} or ${text}` : keyed;
 }
 
-/** Where a list would pass over so many prospects to fill a page, it goes by the words that stand for its filters. */
+/** A list that would skip more rows than this to fill a page uses the index of words for its filters. */
 const most_passed_over = 20_000;
 
 export const finder: Finder = {

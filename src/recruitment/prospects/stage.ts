@@ -14,7 +14,7 @@ import { stopSequences } from '../sequences/stop.ts';
 import { recordActivity } from './activity.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
 
-/** What moved a prospect; people's own words stay in the activity. */
+/** The cause of a move. People's own words stay in the activity. */
 export type StageReason =
   | 'manual'
   | 'message_sent'
@@ -30,7 +30,7 @@ interface Move {
   reason: StageReason;
   /** Nobody where outreach moves it. */
   by: Actor;
-  /** What whoever moved it wrote. */
+  /** The note of whoever moved it. */
   words?: string | undefined;
 }
 

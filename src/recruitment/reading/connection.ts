@@ -61,7 +61,7 @@ export async function readInbox(
   } catch (error) {
     if (stopped.aborted || error instanceof NotTheReader) return;
     const failure = failureOf(error, begun !== undefined);
-    // What a server says may hold a mail, which is not logged; what it said to the login is here without that.
+    // A server's message may hold a mail and is not logged; its message to the login is here without that.
     const { code, name, said } = error as { code?: unknown; name?: string; said?: string };
     const what = begun === undefined ? 'logging in to read an inbox' : 'reading an inbox';
     log.warn({ inbox_id: inbox.inbox_id, failure, code, name, said }, `${what} failed; it is tried again`);

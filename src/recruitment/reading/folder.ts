@@ -154,7 +154,7 @@ async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Prom
   const part = { uid: true, internalDate: true, size: true, source: { maxLength: bytes } };
   const mails = await client.fetchAll(uids.join(','), part, { uid: true });
   const fetched = new Map<number, FetchMessageObject>();
-  // What else a server says of a mail meanwhile, as that its flags have changed, comes as a mail too.
+  // Unrequested data of a mail, such as changed flags, comes as a mail too.
   for (const mail of mails) fetched.set(mail.uid, { ...fetched.get(mail.uid), ...mail });
   if (uids.length === 1) return fetched;
   // Servers give mails empty where several are asked for, and whole where each is asked for alone.

@@ -63,7 +63,10 @@ export interface Answer {
   named_ids: string[];
   /** The findings of the inbox's own server about its sender. */
   authentication: Authentication;
-  /** Whether it names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */
+  /**
+   * True if it names the Message-ID of `answered`, which only a receiver of that email knows. Otherwise anybody who knows an address can
+   * have written it.
+   */
   is_proven: boolean;
   /** The hash of what it says: the same for each copy of it. */
   content_hash: Buffer;

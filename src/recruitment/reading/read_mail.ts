@@ -56,7 +56,7 @@ export async function classify(
 ): Promise<Answering> {
   const { inbox, own_addresses, own_server, classifier } = reader;
   const classified = await classifier.ask({ mail: source, arrived_at, own_addresses, own_server, is_classified });
-  // Of a mail without a Message-ID, or with one that another has.
+  // Replaces a Message-ID that is missing or that another mail has.
   const spare_message_id = `${classified.content_hash}@message-id.invalid`;
   const rfc_message_id = classified.message.message_id ?? spare_message_id;
   const content_hash = Buffer.from(classified.content_hash, 'hex');

@@ -11,7 +11,7 @@ export interface Features {
   values: number[];
 }
 
-/** What each group of features counts in the sum: a group's vector has this length, however long the text is. */
+/** The weight of each group of features: a group's vector has this length, however long the text is. */
 const share = { words: 1, letters: 1, phrases: 0.5, pairs: 0.35, flags: 0.4 };
 type Group = keyof typeof share;
 
@@ -74,7 +74,7 @@ function addLetters(names: Set<string>, { words }: Sentence): void {
   }
 }
 
-/** What the phrases of the lexicon say, where they stand, and which stand together. */
+/** Adds the phrases of the lexicon, their positions, and those that stand together. */
 function addPhrases(names: Set<string>, pairs: Set<string>, reading: Reading): void {
   const { sentences } = reading;
   const languages = likelyLanguages(reading);

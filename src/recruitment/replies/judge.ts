@@ -11,7 +11,7 @@ import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
 export interface Judgement {
-  /** Of a text that only asks to be taken off the list: the kind that it would be as a reply. */
+  /** The kind of the reply; of a text that only asks to be taken off the list: the kind that it would be as a reply. */
   kind: ReplyKind;
   /** From 0 to 1: how often a judgement like this is right. Below 0.55 somebody should look at it. */
   confidence: number;
@@ -26,8 +26,8 @@ export interface Judgement {
 /** The confidence of a text that is a phrase of the lexicon and nothing else. */
 const certain_confidence = 0.97;
 /**
- * What a label's probability is multiplied by before they are compared. To take somebody for interested who is not costs more
- * than to overlook one who is, who is read all the same; anger and wishes to be taken off should not be overlooked.
+ * Factors of the labels' probabilities, applied before they are compared. Overrating interest costs more than overlooking it, since such
+ * replies are read all the same; anger and requests to be taken off should not be overlooked.
  */
 const lean: Record<Label, number> = {
   positive: 0.45,
@@ -44,15 +44,15 @@ const most_for_doubted = 0.5;
 const confidence_without_model = 0.15;
 /** A text of whose words fewer are known to any one language with a model is in another language; up to the second, statistics decide. */
 const [least_known, most_doubted] = [0.5, 0.6];
-/** Of whose words fewer are known may be in a neighbour of one: a person looks at it. */
+/** A text of whose words fewer are known may be in a neighbouring language: a person looks at it. */
 const least_surely_known = 0.7;
 const most_for_doubted_language = 0.5;
 
 const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin')));
 
 /**
- * What the newly written text of a reply means. The subject is read where the text is empty, as in a mail whose subject says
- * "unsubscribe". Takes any string, never throws, and reads a bounded part of long ones.
+ * Classifies the newly written text of a reply. The subject is read where the text is empty, as in a mail whose subject says "unsubscribe".
+ * Takes any string, never throws, and reads a bounded part of long ones.
  */
 export function judgeReply(text: string, subject = ''): Judgement {
   const said = text.trim() === '' ? withoutPrefixes(subject) : text;

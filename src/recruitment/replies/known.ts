@@ -7,7 +7,7 @@ import { type Reading, read, type Word, wordsWithin } from './words.ts';
 /** A file of the words that the texts have, which training makes: a line is a language, a tab and its words. */
 const file = join(import.meta.dirname, 'known_words.gz');
 
-/** What `known_words.gz` holds of these texts: words as they are written, and without their accents, which many leave out. */
+/** Returns the words of these texts for `known_words.gz`: as they are written, and without their accents, which many leave out. */
 export function knownWordsOf(texts: readonly { language: string; text: string }[]): string {
   const words = new Map<string, Set<string>>();
   for (const { language, text } of texts) {

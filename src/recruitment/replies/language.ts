@@ -12,7 +12,7 @@ const frequent: Record<string, string> = {
   pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria descadastrar',
 };
 const languages = Object.keys(frequent);
-/** Which languages have a word, among the frequent ones and those of the lexicon. */
+/** The languages of each word, among the frequent ones and those of the lexicon. */
 const languages_of_word = new Map<string, string[]>();
 for (const language of languages) {
   const words = [...(frequent[language] as string).split(' '), ...(vocabularies.get(language) ?? [])];
@@ -31,7 +31,7 @@ export function languageOf(text: string): string | null {
   const [first = '', second = ''] = ranked(scores);
   const best = scores.get(first) ?? 0;
   const next = scores.get(second) ?? 0;
-  // Where a third of the words are frequent words of one language, no statistics are needed.
+  // No statistics are needed when a third of the words are frequent words of one language.
   if (best > next * 1.3 && (words.length < few_words || best >= words.length / 3)) return first;
   const detected = detectAll(short).filter(({ lang }) => words.length >= few_words || languages.includes(lang));
   for (const { lang, accuracy } of detected) scores.set(lang, (scores.get(lang) ?? 0) + accuracy * words.length * 0.5);
@@ -43,7 +43,7 @@ export function languageOf(text: string): string | null {
 const other_script = /(?=\p{L})\P{Script=Latin}/gu;
 const dense_script = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu;
 
-/** Of its letters, more are of another script than of the Latin one. */
+/** Returns whether more letters are of another script than of the Latin one. */
 export const isOtherScript = (text: string): boolean => {
   const short = text.slice(0, most_characters);
   const count = (pattern: RegExp): number => short.match(pattern)?.length ?? 0;
@@ -51,7 +51,7 @@ export const isOtherScript = (text: string): boolean => {
   return count(other_script) + 2 * count(dense_script) > count(/\p{Script=Latin}/gu);
 };
 
-/** Whether statistics of letters say that a text is in a language with a lexicon. */
+/** Returns whether statistics of letters say that a text is in a language with a lexicon. */
 export const resemblesKnown = (text: string): boolean =>
   vocabularies.has(detectAll(text.slice(0, most_characters))[0]?.lang ?? '');
 
@@ -78,7 +78,7 @@ const wordsIn = (reading: Reading): string[] => wordsWithin(reading).map(({ word
 const ranked = (scores: Map<string, number>): string[] =>
   [...scores].sort((one, other) => other[1] - one[1]).map(([language]) => language);
 
-/** How many words of each language a text has; a word of several languages counts a part for each. */
+/** Counts the words of each language in a text; a word of several languages counts a part for each. */
 function scoresOf(words: readonly string[]): Map<string, number> {
   const scores = new Map<string, number>();
   for (const word of words) {

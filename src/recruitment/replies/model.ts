@@ -1,7 +1,7 @@
 import { type Features, featuresOfReading, places } from './features.ts';
 import type { Reading } from './words.ts';
 
-/** What the model tells apart: the six kinds, and texts that only ask to be taken off the list. */
+/** The labels of the model: the six kinds, and texts that only ask to be taken off the list. */
 export const labels = ['positive', 'question', 'not_now', 'negative', 'wrong_person', 'angry', 'unsubscribe'] as const;
 export type Label = (typeof labels)[number];
 
@@ -13,7 +13,7 @@ export interface Model {
   weights: Int8Array;
   scale: number;
   temperature: number;
-  /** Of the texts, the phrases and the features that it was trained with. */
+  /** The hash of the texts, the phrases and the features that it was trained with. */
   fingerprint: string;
 }
 

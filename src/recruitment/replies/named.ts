@@ -10,7 +10,7 @@ const word = String.raw`\p{Lu}[\p{L}'’-]{1,30}\.?`;
 const full_name = String.raw`${word}(?:\s+(?:(?:de|da|do|dos|di|del|della|van|von|der|den|le|la)\s+){0,2}${word}){0,2}`;
 const person = `(${title}{0,2}${full_name})`;
 
-/** What stands before a person who is referred to, in the six languages. */
+/** Phrases before a person who is referred to, in the six languages. */
 const before = [
   'contact(?: my colleague| our)?',
   'write to',
@@ -69,7 +69,7 @@ const before = [
   'in copia',
   'em cópia',
 ].join('|');
-/** What follows a person who takes care of it. */
+/** Phrases after a person who takes care of it. */
 const after = [
   'handles?',
   'deals with',
@@ -97,7 +97,7 @@ const after = [
   'trata',
   'que trata',
 ].join('|');
-/** What follows a person who is no longer there. */
+/** Phrases after a person who is no longer there. */
 const gone =
   /^[\s,]*(?:\(.{0,40}\)\s*)?(?:has |have |is |ist |hat |a |est |se ha |ha |já |ya |n[’']est |é )?(?:left|retired|died|passed|quit|moved|no longer|verlassen|nicht mehr|im Ruhestand|ausgeschieden|unser \w+ verlassen|parti|quitté|plus|dejó|jubilad|no trabaja|lasciato|andato|non lavora|saiu|reformou|não trabalha|doesn|does not|isn|wasn)/iu;
 

@@ -1,4 +1,4 @@
-/** How much of a text is read: its beginning and its end, so that a mail of any size takes a bounded time. */
+/** The parts of a text that are read: its beginning and its end, so that a mail of any size takes a bounded time. */
 const most_at_start = 6_000;
 const most_at_end = 2_000;
 /** The longest line that is taken as ended by its writer and not by a mail program that wraps at 72 columns or more. */

@@ -1,4 +1,4 @@
-/** What reports count: each metric is a sum over the facts of `sql/live/recruitment/report_fact.sql`. */
+/** The metrics of reports: each is a sum over the facts of `sql/live/recruitment/report_fact.sql`. */
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { minor } from '../../core/values/money.ts';

@@ -212,7 +212,7 @@ async function stageRows(
   }));
 }
 
-/** What rows are grouped by: the fields of their key, and the facts that have one. */
+/** Returns the grouping of rows: the fields of their key, and the facts that have one. */
 function groupingOf({ group_by, timezone }: Query): { fields: Sql; numbers: Sql; has_key: Sql } {
   switch (group_by) {
     case 'campaign':
@@ -272,7 +272,7 @@ function withRevenue(rows: Report['rows'], revenue: RevenueRow[], by: 'period' |
 /** Null comes last. */
 const orderOf = (value: unknown): string => (value === null ? '\uffff' : String(value));
 
-/** What is not of a campaign: it adds no prospects and costs no credits. */
+/** Metrics that belong to no campaign: it adds no prospects and costs no credits. */
 const of_no_campaign: Metric[] = ['added', 'credits_spent', 'provider_minor'];
 
 function metricsOf(group: Group): Metric[] {

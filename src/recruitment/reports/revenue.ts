@@ -1,4 +1,4 @@
-/** What partners from activated deals brought, which the affiliate program tells. */
+/** Reads the revenue of partners from activated deals, from the affiliate program. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Interval, revenueOf } from '../../program/activation.ts';

@@ -5,11 +5,11 @@ import { currentAccount } from '../plan/credit.ts';
 import { included, monthOf, nextMonth } from '../plan/limits.ts';
 import { isCeilingSpent } from './spending.ts';
 
-/** What counts toward each limit: the ledger knows all work that took a credit this month and did not give it back. */
+/** The work that counts towards each limit. The ledger knows all work that took a credit this month and did not give it back. */
 const counted = { searches_monthly: 'search', reveals_monthly: 'reveal' } as const;
 
 /**
- * Whether the plan has one more of it this month. Holds the lock of the organization's plan, so that nobody takes it meanwhile.
+ * Checks that the plan allows one more this month. Holds the lock of the organization's plan, so that nobody takes it meanwhile.
  * @throws Problem plan_limit_reached
  */
 export async function requireMonthly(tx: Tx, limit_name: keyof typeof counted): Promise<void> {

@@ -13,9 +13,9 @@ interface ScannedBrand {
 }
 
 interface Queued {
-  /** Whether a credit was taken for it. */
+  /** `taken` if a credit was taken for it. */
   credit?: 'none' | 'taken';
-  /** Of a weekly scan: the local day that it belongs to. */
+  /** The local day that a weekly scan belongs to. */
   week?: string;
   /** The id that its credit names. */
   id?: string;

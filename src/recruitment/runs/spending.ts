@@ -51,7 +51,7 @@ export async function release(tx: Tx, run: Pick<Run, 'id'>, price_micros: number
     where t.organization_id = ${tx.organization_id} and t.month = ${monthOf(reserved_at)}::date`);
 }
 
-/** Whether nothing is left of what the plan may spend this month. */
+/** Returns whether the plan has spent all that it may this month. */
 export async function isCeilingSpent(tx: Tx): Promise<boolean> {
   const spent = await tx.maybe(sql`
     select

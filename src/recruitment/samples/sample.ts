@@ -1,9 +1,9 @@
 import type { Channel, Stage } from '../events/fields.ts';
 
-/** What the samples belong to: a brand that is nowhere else. */
+/** The brand of the samples, which is not stored. */
 export const sample_brand_id = 'sample_fbr_01';
 
-/** Whether an id is one that a sample has, or could have. */
+/** Returns whether an id is one that a sample has, or could have. */
 export const isSample = (prospect_id: string): boolean => prospect_id.startsWith('sample_fdi_');
 
 interface Sample {

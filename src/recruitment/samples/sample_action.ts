@@ -1,4 +1,4 @@
-/** What can be done with a sample: each tells a real event, of a test, which test endpoints alone receive. */
+/** Actions on a sample: each emits a real event in test mode, which only test endpoints receive. */
 import type { EventDraft, Tx } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';

@@ -4,7 +4,7 @@ import { notFound } from '../../core/values/problem.ts';
 import type { HiddenReason, Stage } from '../events/fields.ts';
 import { sample_brand_id, samples } from './sample.ts';
 
-/** What an organization can change of a sample. */
+/** The fields of a sample that an organization can change. */
 interface State {
   stage: Stage;
   saved: boolean;

@@ -19,7 +19,7 @@ const last_offset = 9;
 /** "Maximum of 400 characters and 50 words in the query." */
 const most_characters = 400;
 const most_words = 50;
-/** Where the window that is used up is longer than this, it is a quota, and not a rate. */
+/** A used-up window that is longer than this is a quota, not a rate. */
 const longest_rate_window_s = 60;
 
 const Result = z.object({

@@ -29,7 +29,7 @@ export interface Hit {
   url: string;
   title: string;
   description: string;
-  /** Where the provider knows it better than the URL tells. */
+  /** The channel, where the provider knows it better than the URL shows. */
   channel?: Channel;
   /** The id of the channel, where the provider has one. */
   key?: string;

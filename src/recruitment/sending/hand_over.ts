@@ -51,7 +51,7 @@ export async function connectTo(
     const address = await mailServerAddress('smtp', login.smtp, services);
     const timeouts = { login_ms, silence_ms };
     const connection = await openSmtp(login.smtp, address, proofs.smtp, clientName(services), timeouts);
-    // What fails while nothing is sent is found out by the next email.
+    // The next email detects a connection that fails while nothing is sent.
     connection.on('error', () => {});
     return connection;
   } catch (error) {

@@ -34,7 +34,7 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, reas
   if (reason === 'dead') await lockSuppressions(tx);
   await lockCampaignOf(tx, message_id);
   await recordEnds(tx, [{ message_id, as: 'sent' }]);
-  // What was proved just now is written with the commit: its row is sent by then.
+  // An email that was proved just now is written with the commit: its row is sent by then.
   const row = await tx.maybe<Row>(sql`
     select t.id, t.state, t.step_index, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
     from recruitment.message t

@@ -38,7 +38,7 @@ interface Row {
   step_index: number | null;
   subject: string | null;
   email_address_id: string | null;
-  /** Whether its sequence is open. Null: it has none. */
+  /** True if its sequence is open. Null: it has none. */
   is_open: boolean | null;
   schedule: Schedule | null;
   reply_wait_days: number | null;

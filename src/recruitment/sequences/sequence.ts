@@ -29,7 +29,7 @@ export const send_failures = {
 } as const;
 export type SendFailure = keyof typeof send_failures;
 
-/** What a provider refused. */
+/** The reasons for which a provider refused an email. */
 export const refusals = {
   recipient_refused: 'the server refused the recipient',
   sender_refused: 'the server refused the inbox as the sender',
@@ -48,7 +48,11 @@ export const pause_causes = {
   unknown_email: 'its first email may not have been sent: resend the email, or resume the sequence',
 } as const;
 
-/** Whether neither a person, an automatic reply nor a first email that may not have been sent pauses a sequence. @param row its name in the statement @param at ISO 8601 */
+/**
+ * Returns the condition that nothing pauses a sequence: no person, no automatic reply, and no first email that may not have been sent.
+ * @param row its name in the statement
+ * @param at ISO 8601
+ */
 export const isUnpaused = (row: Sql, at: string): Sql =>
   sql`(not ${row}.paused_by_user and not ${row}.is_held and (${row}.paused_until is null or ${row}.paused_until <= ${at}::timestamptz))`;
 

@@ -2,7 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 
-/** How sequences end that are not failed. */
+/** The ends of sequences that have not failed. */
 export type End = 'completed' | 'replied' | 'bounced' | 'unsubscribed' | 'stopped';
 
 /**

@@ -17,5 +17,5 @@ export async function wakeInboxesOfPlan(tx: Tx): Promise<void> {
   for (const { id } of resting) wakeInbox(tx, id);
 }
 
-/** Of an inbox: what it has rested for may be over. */
+/** Ends the rest of an inbox: its cause may be over. */
 export const not_resting = { rests_until: null, rests_for: null };

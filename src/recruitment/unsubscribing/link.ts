@@ -31,7 +31,7 @@ export interface Linked {
   language_code: string | null;
   /** Who sends: the company, else the brand. Null: the brand was deleted. */
   sender: string | null;
-  /** Whether they unsubscribed, by this link or otherwise. */
+  /** True if they unsubscribed, by this link or otherwise. */
   is_unsubscribed: boolean;
 }
 

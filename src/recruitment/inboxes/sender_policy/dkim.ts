@@ -1,4 +1,4 @@
-/** Whether a domain has a public key that signatures of its emails verify with: RFC 6376, section 3.6.1. */
+/** Checks that a domain has a public key that verifies signatures of its emails: RFC 6376, section 3.6.1. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type Answer, type Dns, NoAnswer } from './dns.ts';
 import { parseTags } from './tags.ts';
@@ -46,7 +46,7 @@ async function judge(domain: string, selectors: string[], dns: Dns): Promise<Ver
 async function keyAt(selector: string, domain: string, dns: Dns): Promise<Found | 'none' | 'unanswered'> {
   const texts = await dns.texts(`${selector}._domainkey.${domain}`).catch(unanswered);
   if (!Array.isArray(texts)) return texts === 'unanswered' ? 'unanswered' : 'none';
-  // Where every name of a domain has the same records, these are no keys.
+  // A domain with the same records at every name has no keys.
   const record = texts.find((text) => /(?:^|;)\s*p\s*=/i.test(text));
   return record === undefined ? 'none' : { selector, record, fault: faultOf(record) };
 }

@@ -1,4 +1,4 @@
-/** What a domain asks receivers to do with emails that fail SPF and DKIM: RFC 7489, section 6.6.3 "Policy Discovery". */
+/** Reads what a domain asks receivers to do with emails that fail SPF and DKIM: RFC 7489, section 6.6.3 "Policy Discovery". */
 import { getDomain } from 'tldts';
 import type { Dns } from './dns.ts';
 import { parseTags } from './tags.ts';

@@ -1,4 +1,4 @@
-/** What DNS says, for as long as one look-up of a sender's policy may take. */
+/** Queries DNS within the limits of one look-up of a sender's policy. */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 

@@ -43,7 +43,7 @@ const providers: MailProvider[] = [
   { hosts: /(^|\.)emailsrvr\.com$/, spf: ['emailsrvr.com'], selectors: [] },
 ];
 
-/** Of services and servers that anybody runs. */
+/** Selectors of services and servers that anybody runs. */
 const common_selectors = (
   'default mail email dkim dkim1 dkim2 s1 s2 s1024 s2048 k1 k2 k3 key1 key2 mx smtp x a ' +
   'selector1 selector2 google zoho fm1 protonmail mailjet brevo1 brevo2 sib pm mandrill mta pic krs everlytickey1 hs1 hs2 ' +

@@ -1,4 +1,4 @@
-/** What DNS says of who may send for a domain: SPF, DKIM and DMARC. */
+/** Looks up who may send for a domain: SPF, DKIM and DMARC. */
 import { judgeDkim } from './dkim.ts';
 import { judgeDmarc } from './dmarc.ts';
 import { openDns } from './dns.ts';
@@ -12,9 +12,9 @@ export interface SenderPolicy {
   dmarc: Verdict;
 }
 
-/** Of all look-ups together. */
+/** The limit for all look-ups together. */
 const timeout_ms = 5_000;
-/** How long an answer is kept, so that polling does not query DNS each time. */
+/** The time for which an answer is cached, so that polling does not query DNS each time. */
 const kept_ms = 30_000;
 const most_kept = 1_000;
 const kept = new Map<string, { policy: Promise<SenderPolicy>; until: number }>();

@@ -1,4 +1,4 @@
-/** Whether the SPF record of a domain lets the provider of an inbox send, as far as DNS shows. */
+/** Checks that the SPF record of a domain lets the provider of an inbox send, as far as DNS shows. */
 import { getDomain } from 'tldts';
 import { type Dns, NoAnswer } from './dns.ts';
 import { providerOf } from './providers.ts';
@@ -7,7 +7,7 @@ import type { Sending } from './spf_macro.ts';
 import { parseSpf, spfTexts } from './spf_record.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
-/** Of a block for documentation (RFC 5737): a server that no record means. */
+/** An address of a block for documentation (RFC 5737): a server that no record means. */
 const stranger = '192.0.2.1';
 const most_networks = 40;
 

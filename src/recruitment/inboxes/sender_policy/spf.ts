@@ -1,4 +1,4 @@
-/** Whether a domain lets a server send, by RFC 7208. */
+/** Evaluates whether a domain lets a server send, by RFC 7208. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { type Answer, type Dns, isName } from './dns.ts';
 import { expandMacros, type Sending } from './spf_macro.ts';
@@ -10,7 +10,7 @@ const most_lookups = 10;
 const most_voids = 2;
 const most_exchangers = 10;
 
-/** What an evaluation has used up, and which domains it came by. */
+/** The look-ups that an evaluation has used, and the domains that it went through. */
 interface Course {
   lookups: number;
   voids: number;
@@ -18,7 +18,7 @@ interface Course {
 }
 
 /**
- * What receivers find for a server that sends for `domain`. `none`: it has no record.
+ * Returns the result that receivers find for a server that sends for `domain`. `none`: it has no record.
  * @throws RecordFault for what they call a permanent error, NoAnswer
  */
 export async function checkHost(
@@ -64,7 +64,7 @@ async function matches(
   return recordsOf(found).some((address) => contains(address, bits, sending.ip));
 }
 
-/** What the record of another domain says: of `include` or `redirect`, which need one there. */
+/** Evaluates the record of another domain, for `include` or `redirect`, which need one there. */
 async function follow(to: string, domain: string, sending: Sending, dns: Dns, course: Course): Promise<SpfResult> {
   const target = expandMacros(to, domain, sending).toLowerCase();
   course.included.push(target);

@@ -2,7 +2,7 @@
 import { own_pages } from './account_pages.ts';
 
 interface Form {
-  /** What stands before the name. */
+  /** The text before the name. */
   before: string;
   /** Nothing follows the name: of such a path it is as often a part of one owner's site. */
   is_whole?: boolean;

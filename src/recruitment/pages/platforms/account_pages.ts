@@ -28,14 +28,14 @@ export const own_pages =
   'a|about|account|accounts|admin|album|api|app|apps|artwork|assets|auth|blog|blogs|business|careers|cart|categories|category|channels|checkout|code|community|competitions|contact|cookies|creators|dashboard|datasets|developers|discover|download|downloads|explore|faq|features|feed|feeds|film|films|find|forgot-password|gallery|group|groups|guidelines|hashtag|help|home|id|imprint|jobs|join|legal|list|login|logout|market|marketplace|messages|model|models|news|newsfeed|notifications|ondemand|p|pen|photos|playlist|posts|press|pricing|privacy|products|profile|projects|register|s|search|settings|share|shop|shots|sign-in|sign-up|signin|signup|sitemap\\.xml|song|static|store|support|tag|tags|team|templates|terms|thing|things|topics|tos|trending|tv|u|user|users|video|videos|viewer|watch|www';
 const firstPart = (others = ''): RegExp => new RegExp(`^/@?(?!(?:${own_pages}${others})(?:[/?:]|$))([\\w.-]+)`, 'i');
 const first_part = firstPart();
-/** Where a number is a video. */
+/** Hosts on which a number is a video. */
 const first_parts: Record<string, RegExp> = { 'vimeo.com': firstPart('|\\d+') };
-/** Where an account is shown at a name below the host. */
+/** Hosts that show an account at a subdomain. */
 const in_host = words('contently.com fourthwall.com');
 
 /**
- * Where what stands before the account says that it is one: host, what stands before it, in one or several (`|`) ways. Behind a space are
- * those whose names are a matter of their own: the user ann is not the shop ann.
+ * Path prefixes that mark an account: the host, and one or several (`|`) prefixes. A space separates accounts with names of their own: the
+ * user ann is not the shop ann.
  */
 const after: [channel: Channel, host: string, before: string, form?: string][] = [
   ['website', 'etsy.com', 'shop/ people/'],

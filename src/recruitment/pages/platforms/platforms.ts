@@ -7,8 +7,8 @@ export type Channel = z.infer<typeof channel>;
 export type AccountChannel = 'youtube' | 'instagram' | 'tiktok' | 'x';
 
 /**
- * Where the account is in the path, and what an account's name looks like. `own_pages` are first parts of a path that are the platform's
- * own pages, and never an account.
+ * A platform with the account in the path: `name` is the form of an account's name, and `own_pages` are first parts of a path that are the
+ * platform's own pages, never an account.
  */
 type AccountPlatform = { hosts: string[]; paths: RegExp[]; name: RegExp; own_pages: ReadonlySet<string>; url: string };
 
@@ -83,8 +83,8 @@ export const platform_names = words(
 );
 
 /**
- * Where the path names the publisher. The key is what `path` takes, below `host`: john of facebook.com is `john.facebook.com`. `url` gives
- * the address back. `aliases` are other hosts of the same accounts.
+ * A platform whose path names the publisher. The key is the part that `path` matches, below `host`: john of facebook.com is
+ * `john.facebook.com`. `url` gives the address back. `aliases` are other hosts of the same accounts.
  */
 export type PathPlatform = {
   channel: Channel;

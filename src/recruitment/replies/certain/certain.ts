@@ -33,7 +33,7 @@ const begins_with_assent = new RegExp(
   'imu',
 );
 
-/** Whether a text begins with a yes: asking something beside it does not take it back. */
+/** Returns whether a text begins with a yes. A question beside it does not take it back. */
 export function beginsWithYes(text: string): boolean {
   return begins_with_assent.test(text.slice(0, 1_000));
 }

@@ -1,7 +1,7 @@
 import { read } from '../words.ts';
 import { sentences } from './sentences.ts';
 
-/** What a text says that consists of plain sentences alone. */
+/** The meaning of a text that consists of plain sentences alone. */
 export interface Plain {
   /** To get no more mail. */
   wishes: boolean;
@@ -70,7 +70,7 @@ interface Clause {
   is_asked: boolean;
 }
 
-/** What stands between signs and joining words. */
+/** Splits a text at signs and joining words. */
 function clausesOf(text: string, joins: ReadonlySet<string>): Clause[] {
   const parted = text
     .replace(/\S{1,100}@\S{1,100}/g, ' <mail> ')

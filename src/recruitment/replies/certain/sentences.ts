@@ -9,7 +9,7 @@ interface Sentences {
   mail: string;
   /** `{me}`, `{list}` and `{mail}` stand for the above. */
   wishes: string[];
-  /** What may stand beside a wish: a greeting, thanks, a refusal. */
+  /** Phrases that may stand beside a wish: a greeting, thanks, a refusal. */
   beside: string[];
   /** Words that join two sentences. */
   joins: string;
