@@ -140,7 +140,7 @@ comment on column core.api_key.secret_sha256 is 'SHA-256 of the whole key; the k
 comment on column core.api_key.rate_limit is 'Requests in each second of the database''s clock.';
 comment on column core.api_key.user_id is 'The person whose key it is. Null: a key of no person, which cannot approve payouts.';
 call core.protect_tenant_table('core.api_key');
--- What the API may see and change of keys is in sql/live/core/privileges.sql.
+-- The columns of keys that the API may see and change are in sql/live/core/privileges.sql.
 revoke all on core.api_key from rail_api;
 
 -- Unlogged: what it holds is worth one second. A commit that touches only this table does not wait for the disk. A row of its own for each second:

@@ -1,4 +1,4 @@
--- What is tracked, and what it earns: clicks, referrals, customers, sales, refunds, commissions.
+-- Tracking, and the commissions that it earns: clicks, referrals, customers, sales, refunds, commissions.
 
 create table program.click (
   organization_id text collate "C" not null,

@@ -1,4 +1,4 @@
--- What lists, statistics and reports count, added up.
+-- Sums for lists, statistics and reports.
 
 -- A row of program.report_fact: the functions that say what counts give it, and its notes have it behind their sign.
 create type program.fact as (
@@ -29,7 +29,7 @@ create type program.fact as (
   inserted_in xid8
 );
 
--- What a fold adds to the sums of a key: see program.fold_reports().
+-- The amount that a fold adds to the sums of a key: see program.fold_reports().
 create type program.report_sum as (
   organization_id text collate "C",
   program_id text collate "C",

@@ -692,7 +692,7 @@ create table recruitment.page (
   search tsvector not null generated always as (
     setweight(to_tsvector('simple'::regconfig, recruitment.words_of(title)), 'A')
       || setweight(to_tsvector('simple'::regconfig, recruitment.words_of(description)), 'B')
-      -- Of what pairs make of a text, as much as a tsvector takes.
+      -- The words are limited to the size that a tsvector accepts.
       || to_tsvector('simple'::regconfig, left(recruitment.words_of(text), 200000))
   ) stored,
   primary key (organization_id, url)

@@ -1,4 +1,4 @@
-/** What schema data holds, read from the comments of its views and columns: they are written once, in sql/live/data. */
+/** The dictionary of schema data, read from the comments of its views and columns: they are written once, in sql/live/data. */
 import sql from 'sql-template-tag';
 import { jsonText } from '../core/formats/json_text.ts';
 import { type Database, run } from '../core/postgres/database.ts';

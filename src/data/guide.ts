@@ -1,4 +1,4 @@
-/** What the page for data teams says besides the dictionary. A test runs each of the example queries. */
+/** The page for data teams, besides the dictionary. A test runs each of the example queries. */
 import {
   costs,
   most_cost,

@@ -1,9 +1,12 @@
 import type { Part } from '../core/part.ts';
 
-/** How long a session of a data team may do what it must not, such as to notify, for every commit that enqueues a job waits for it. */
+/**
+ * The interval at which sessions of data teams are checked. A session that does what it must not, such as to notify, delays every commit that
+ * enqueues a job.
+ */
 const looks_every_ms = 5_000;
 
-/** What schema data adds to the processes and commands. */
+/** The schedules, audits and commands of schema data. */
 export const data: Part = {
   schedules: [{ name: 'data/restore_logins', cron: '* * * * *', missed: 'latest' }],
   encrypted: [],

@@ -15,14 +15,14 @@ import { newPassword, scramVerifier } from './scram.ts';
 
 export interface DataLogin extends LoginRole {
   organization_id: string;
-  /** What it is for, for people. */
+  /** The purpose of the login, for people. */
   name: string;
-  /** Whether it sees emails, names and other personal columns. */
+  /** True if it sees emails, names and other personal columns. */
   personal_data: boolean;
   created_at: string;
 }
 
-/** What a new login is to be. */
+/** The terms of a new login. */
 export type LoginTerms = Omit<DataLogin, 'user' | 'created_at'>;
 
 /**
@@ -32,19 +32,19 @@ export type LoginTerms = Omit<DataLogin, 'user' | 'created_at'>;
 export type LoginState = 'active' | 'not_created' | 'expired' | 'revoked' | 'not_closed';
 
 export interface NewLogin extends DataLogin {
-  /** Where it connects to, with the password, which is stored nowhere. */
+  /** The connection URL with the password, which is stored nowhere. */
   url: string;
-  /** What a superuser has to run, because this database user may not; empty where the login is ready. */
+  /** Statements that a superuser has to run, because this database user may not; empty if the login is ready. */
   sql: string[];
 }
 
-/** What became of the Postgres role of a login that was revoked. */
+/** A revoked login, and the state of its Postgres role. */
 export interface RevokedLogin extends DataLogin {
   /** `closed`: it cannot log in, and is still there. `open`: it can still log in. */
   role: 'dropped' | 'closed' | 'open';
   /** Why the role is still there; null where it is dropped. */
   reason: string | null;
-  /** What a superuser has to run, a statement at a time, because this database user could not; empty where the role is dropped. */
+  /** Statements that a superuser has to run, one at a time, because this database user could not; empty if the role is dropped. */
   sql: string[];
 }
 

@@ -5,13 +5,13 @@ import type { Tx } from '../core/postgres/transaction.ts';
 
 const { escapeIdentifier, escapeLiteral } = pg;
 
-/** How long a transaction of a login may be idle, and wait for a lock. It can undo both; a worker ends what lasts longer: data.end_sessions. */
+/** The limits of a transaction's idle time and of its waits for locks. A login can change both; a worker ends what lasts longer: data.end_sessions. */
 const idle_ms = 60_000;
 const lock_ms = 5_000;
-/** What a statement of a login may write to temporary files, such as to sort: a setting that a login cannot undo. */
+/** The limit of temporary files of a statement, such as to sort: a setting that a login cannot change. */
 const most_temp_mib = 2_048;
 
-/** What has to run before the first login is made: it takes from PUBLIC what would let a login hold up the service. */
+/** Returns the statements to run before the first login is made: they take from PUBLIC privileges by which a login could hold up the service. */
 export async function missingProtection(tx: Tx): Promise<string[]> {
   const missing = await tx.all<{ statement: string }>(
     sql`select m.statement from data.missing_protection() m order by m.nth, m.subject`,
@@ -19,7 +19,7 @@ export async function missingProtection(tx: Tx): Promise<string[]> {
   return missing.map(({ statement }) => statement);
 }
 
-/** What Postgres itself holds a login to. */
+/** The properties of a login that Postgres itself enforces. */
 export interface LoginRole {
   /** The name of the Postgres role. */
   user: string;
@@ -28,7 +28,7 @@ export interface LoginRole {
   connection_limit: number;
 }
 
-/** What is set on the role of a login. It can undo the most of it for itself, until a worker sets it again. */
+/** Returns the settings of a login's role. The login can change most of them for itself, until a worker restores them. */
 export const settingsOf = ({ statement_timeout_ms }: Pick<LoginRole, 'statement_timeout_ms'>): [string, string][] =>
   Object.entries({
     default_transaction_read_only: 'on',
@@ -51,7 +51,7 @@ export const settingStatements = (login: Pick<LoginRole, 'user' | 'statement_tim
 export const passwordStatement = (user: string, verifier: string): string =>
   `alter role ${escapeIdentifier(user)} password ${escapeLiteral(verifier)}`;
 
-/** Where a login is made. */
+/** The database and the owner of a login. */
 export interface Place {
   /** The name of the database. */
   database: string;
@@ -73,10 +73,10 @@ export function createStatements(login: LoginRole, verifier: string, { database,
   ];
 }
 
-/** What keeps a role from logging in. It is run by itself, so that it holds whatever becomes of the rest. */
+/** Keeps a role from logging in. It is run by itself, so that it holds even if the rest fails. */
 export const closeStatement = (user: string): string => `alter role ${escapeIdentifier(user)} nologin password null`;
 
-/** What a login may own is of its own making alone, such as default privileges; no role is dropped that owns something. */
+/** A login may own only its own objects, such as default privileges; a role that owns something cannot be dropped. */
 export const dropStatements = (user: string): string[] => [
   `drop owned by ${escapeIdentifier(user)}`,
   `drop role ${escapeIdentifier(user)}`,

@@ -15,7 +15,7 @@ interface Login {
   verifier: string | null;
 }
 
-/** What is set on a role: of all databases, or of one. */
+/** The settings of a role: for all databases, or for one. */
 interface Settings {
   database: string | null;
   settings: string[];

@@ -2,13 +2,16 @@
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** What Postgres itself uses. */
+/** The default of Postgres. */
 const iterations = 4096;
 
 /** 256 bits, of characters that need no encoding in a URL. */
 export const newPassword = (): string => randomBytes(32).toString('base64url');
 
-/** What Postgres stores of a password under `password_encryption = scram-sha-256` (RFC 5803). @param password ASCII, which SASLprep leaves as it is */
+/**
+ * Returns the verifier that Postgres stores for a password under `password_encryption = scram-sha-256` (RFC 5803).
+ * @param password ASCII, which SASLprep leaves as it is
+ */
 export async function scramVerifier(password: string, salt = randomBytes(16)): Promise<string> {
   const salted = await promisify(pbkdf2)(password, salt, iterations, 32, 'sha256');
   const client_key = createHmac('sha256', salted).update('Client Key').digest();

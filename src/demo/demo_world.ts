@@ -8,7 +8,7 @@ import { startDemoWeb } from './web.ts';
 const wanted_ports = { web: 4080, smtp: 4465, imap: 4993 };
 
 export interface DemoWorld {
-  /** What `demo.json` says of it. */
+  /** The fields of `demo.json` about it. */
   fields: Record<string, string>;
   /** The services of a process that is part of it. */
   services: Services;

@@ -32,7 +32,7 @@ export interface DemoMailbox {
   close(): Promise<void>;
 }
 
-/** How long people take to answer. */
+/** The time after which people answer. */
 const answer_after_ms = 1_500;
 
 export async function startDemoMailbox(ports: { smtp: number; imap: number }): Promise<DemoMailbox> {

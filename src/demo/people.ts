@@ -1,4 +1,4 @@
-/** How the people of the demo answer emails. */
+/** The people of the demo, who answer emails. */
 import type { Email } from 'postal-mime';
 import { type DemoPerson, demo_sites } from './sites.ts';
 
@@ -16,7 +16,7 @@ export async function answerTo(raw: Buffer, inbox: string): Promise<string | und
   return person.answer.kind === 'bounce' ? bounce(person, mail, inbox) : reply(person, mail, inbox);
 }
 
-/** What the mail server answers to a recipient whom it refuses. */
+/** Returns the mail server's answer to a recipient whom it refuses. */
 export function refusalOf(address: string): string | undefined {
   const { answer } = personOf(address) ?? {};
   return answer?.kind === 'refusal' ? answer.text : undefined;

@@ -3,7 +3,7 @@
 export interface DemoSite {
   host: string;
   title: string;
-  /** What a search engine shows of it, and searches. */
+  /** The text that a search engine shows, and searches. */
   description: string;
   /** The HTML of its pages, by path. */
   pages: Record<string, string>;
@@ -14,7 +14,7 @@ export interface DemoSite {
 export interface DemoPerson {
   name: string;
   email: string;
-  /** What they answer to the first email. Null: nothing. */
+  /** The answer to the first email. Null: none. */
   answer: DemoAnswer | null;
 }
 

@@ -32,7 +32,7 @@ const settingsTable = (): string =>
     }),
   ]);
 
-/** When to page somebody. Other metrics are for looking at. */
+/** The thresholds for paging somebody. Other metrics are for looking at. */
 const alerts: Readonly<Record<string, string>> = {
   rail_workers: '`0`',
   rail_schedule_lag_seconds: 'over 180',

@@ -1,4 +1,4 @@
-/** What the thread runs that lists the metrics. It loads what only workers load, and ends with that: the process that shows the page is spared it. */
+/** The thread that lists the metrics. It loads what only workers load, and ends with that: the process that shows the page is spared it. */
 import '../core/metrics/clock.ts';
 import '../core/metrics/metrics.ts';
 import '../core/metrics/backlog.ts';

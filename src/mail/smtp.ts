@@ -1,4 +1,4 @@
-/** How mail is handed to an SMTP server. */
+/** Sends mail through an SMTP server. */
 import type { SendMailOptions } from 'nodemailer';
 import type { Attachment, Mailer } from '../core/resource/services.ts';
 
@@ -32,7 +32,7 @@ export async function createMailer({ smtp_url, from }: { smtp_url: string; from:
       text,
       ...(html === null ? {} : { html }),
       attachments: attachment ? [attached(attachment)] : [],
-      // What is between the parts follows from the id too, so that a mail which is sent twice is the same.
+      // The boundary between the parts follows from the id too, so that a mail which is sent twice is the same.
       baseBoundary: id,
       date: created_at,
       messageId: `<${id}@${domain}>`,
@@ -49,15 +49,15 @@ const attached = ({ name, media_type, content }: Attachment) => ({ filename: nam
 
 interface SmtpError extends Error {
   code?: string;
-  /** What was asked when the server refused. */
+  /** The command that the server refused. */
   command?: string;
   response?: string;
   responseCode?: number;
 }
 
 /**
- * What the server says to a login is not repeated. A refusal for good (5xx) of the recipient or of the message stays one; one of the login
- * or of the sender is a fault of the settings, which may be mended while the job tries again.
+ * Returns the error for a mail that was not sent. The server's response to a login is not repeated. A permanent refusal (5xx) of the recipient or of
+ * the message stays one; one of the login or of the sender is a fault of the settings, which may be corrected while the job retries.
  */
 function notSent({ code, command, response, responseCode = 0, message }: SmtpError): MailNotSent {
   if (/AUTH/.test(code ?? '')) return new MailNotSent('The SMTP server did not accept the login in SMTP_URL.');

@@ -5,7 +5,7 @@ import { sweeps } from './terms.ts';
 /** Deliveries at a time, for each job of other kinds. */
 const deliveries = 10;
 
-/** What webhooks schedule, encrypt and promise, whatever the product. */
+/** The schedules, encrypted columns and audits of webhooks, which all products share. */
 export const webhooks: Part = {
   schedules: [...sweeps, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],

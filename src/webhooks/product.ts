@@ -10,25 +10,25 @@ import type { EventPolicy } from './events/policy.ts';
 export interface Product extends Part {
   /** The area of its tasks, and its schema in Postgres. */
   name: string;
-  /** What the description is called. */
+  /** The title of the description. */
   title: string;
   events: EventPolicy;
   /** Its API, which is most of its code: loaded by what serves it, and not by workers and commands. */
   loadApi(): Promise<ProductApi>;
-  /** What of it the demo organization has. */
+  /** The part of the demo organization that belongs to this product. */
   demo?: Demo;
 }
 
 export interface ProductApi {
-  /** What the description says of the product in one sentence. */
+  /** A sentence about the product, for the description. */
   summary: string;
-  /** How its parts work together, in Markdown: the description begins with it. */
+  /** The introduction of the description, in Markdown: explains how the parts work together. */
   guide: string;
-  /** What needs a chapter of its own there, in Markdown. */
+  /** Further chapters of the description, in Markdown. */
   chapters?: { title: string; text: string }[];
-  /** Whether its operations move money. */
+  /** True if its operations move money. */
   moves_money?: boolean;
-  /** What test keys may do, in Markdown. */
+  /** The permissions of test keys, in Markdown. */
   test_keys: string;
   /** Values for the examples of the description. */
   examples: Examples;
@@ -44,7 +44,7 @@ export interface ProductApi {
 export interface Demo {
   /** `program`: demo.json holds its id as `program_id`. */
   noun: string;
-  /** Where it is read: `/v1/programs`. */
+  /** The path that it is read at: `/v1/programs`. */
   path: string;
   /** @param known_id the one that demo.json names  @returns its id */
   open(tx: Tx, known_id: string | undefined): Promise<string>;

@@ -16,7 +16,7 @@ export const sweeps: Schedule[] = [
   { name: 'webhooks/enqueue_due_retries_each_minute', cron: retry_times.every_minute, missed: 'latest' },
 ];
 
-/** What the description promises of a product's webhooks: read off the code that keeps it. */
+/** Returns the delivery terms that the description promises, read from the code that keeps them. */
 export const terms = (policy: EventPolicy): DeliveryTerms => ({
   ...policy,
   subject: subjectNoun(policy),

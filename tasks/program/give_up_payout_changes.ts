@@ -2,7 +2,7 @@ import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 import { giveUpChanges } from '../../src/program/payouts/by_hand/give_up.ts';
 
-/** How many payouts a tick frees: what is left waits for the next. */
+/** The number of payouts that a tick frees: the rest waits for the next. */
 const most = 1_000;
 
 /** Lets payouts be changed again whose change a job has failed to make for good. */

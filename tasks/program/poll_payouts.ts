@@ -2,7 +2,7 @@ import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 import { payoutsToPoll } from '../../src/program/payouts/sending/find_due.ts';
 
-/** How many payouts a tick has asked about: what is left waits for the next. */
+/** The number of payouts that a tick asks about: the rest waits for the next. */
 const most = 5000;
 
 /** Finds the payouts that rails are to be asked about by the tick; each has its own job. */

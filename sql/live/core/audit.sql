@@ -1,4 +1,4 @@
--- What must always hold of tenancy: one row for each thing that does not. In plpgsql, because core.missing_privileges() is made after it.
+-- Invariants of tenancy: one row for each violation. In plpgsql, because core.missing_privileges() is made after it.
 create or replace function core.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language plpgsql stable

@@ -1,4 +1,4 @@
--- What the API's role may do, said once. `rail migrate` runs the statements of core.missing_privileges() every time, so that a database that
+-- The privileges of the API's role, defined once. `rail migrate` runs the statements of core.missing_privileges() every time, so that a database that
 -- was restored without the role, or whose role was changed, serves again; `/readyz` and `rail audit` read it too.
 
 -- The schemas of this service: each has a folder under sql/live.
@@ -27,8 +27,8 @@ as $$
   where c.relkind in ('r', 'p', 'v') and n.nspname in (select core.own_schemas())
 $$;
 
--- What the API's role may do with which tables, views, sequences and columns. In core each table is listed. In the schemas of products it is
--- the rule: the rows of its organization in every table, and to read every sequence and draw from it.
+-- The privileges of the API's role by table, view, sequence and column. In core each table is listed. In the schemas of products the rule is: the
+-- rows of its organization in every table, and every sequence to read and draw from.
 create or replace function core.api_privileges() returns table (id oid, name text, kind "char", privileges text[], columns text[])
 language sql stable
 as $$
@@ -37,7 +37,7 @@ as $$
   where r.name in ('core.idempotency_key', 'core.deleted_object', 'core.export_position')
 
   union all
-  -- Of keys the API may see whose they are, and see and change whether they must sign, and nothing else.
+  -- Of a key, the API sees whose it is, and sees and changes whether it must sign; nothing else.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (
@@ -68,7 +68,7 @@ as $$
   where s.relkind = 'S' and n.nspname in (select core.own_schemas()) and n.nspname <> 'core'
 $$;
 
--- What is not as it should be, and the statement that sets it right. `stops_requests`: without it, requests fail or see nothing.
+-- Deviations from these privileges, each with the statement that corrects it. `stops_requests`: without it, requests fail or see nothing.
 create or replace function core.missing_privileges()
 returns table (subject text, missing text, statement text, stops_requests boolean)
 language sql stable

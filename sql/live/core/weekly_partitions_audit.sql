@@ -1,4 +1,4 @@
--- What must hold of weekly partitions. Their jobs make them five weeks ahead, and fail while a table is always read.
+-- Invariants of weekly partitions. Their jobs make them five weeks ahead, and fail while a table is always read.
 create or replace function core.audit_partitions() returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$

@@ -1,4 +1,4 @@
--- What partners are owed, now and at a time of before.
+-- Balances of partners, now and at an earlier time.
 
 create or replace view data.partner_balance with (security_barrier = true) as
 select
@@ -34,7 +34,7 @@ comment on column data.partner_balance.balance_minor is 'Of earned_minor: not pa
 comment on column data.partner_balance.due_commissions is 'How many commissions are due and in no payout yet.';
 comment on column data.partner_balance.next_mature_at is 'When the next commission leaves its holding period. Null: none is in it.';
 
--- What was owed to partners at a time, by entries that were posted until then. Entries are dated by the start of their transaction, so that it
+-- Liabilities to partners at a time, by entries that were posted until then. Entries are dated by the start of their transaction, so that the result
 -- changes no more once the transactions of that time have ended.
 create or replace function data.payable_liability(as_of timestamptz)
 returns table (program_id text, currency text, partners bigint, payable_minor bigint, receivable_minor bigint, net_minor bigint)

@@ -12,10 +12,11 @@ as $$
   where d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and (v.oid is not null or f.oid is not null)
 $$;
 
--- What EXPLAIN may tell a login. Row-level security decides which rows come out, not which statistics the planner estimates by: they are of the rows
--- of all organizations, and `=` and `<` of most types may use them. So Postgres keeps statistics of those columns alone whose values identify nobody:
--- ids of ours, times, flags, small integers (counts, days, versions), and what is chosen from a list that everybody knows. All other columns that
--- views show, such as names, codes, amounts and ids that merchants set, have none, for the plans of the API too: its queries reach them by indexes.
+-- Columns that EXPLAIN may show a login. Row-level security decides which rows come out, not which statistics the planner estimates by: they are of
+-- the rows of all organizations, and `=` and `<` of most types may use them. So Postgres keeps statistics of those columns alone whose values
+-- identify nobody: ids of ours, times, flags, small integers (counts, days, versions), and values from a list that everybody knows. All other columns
+-- that views show, such as names, codes, amounts and ids that merchants set, have none, for the plans of the API too: its queries reach them by
+-- indexes.
 
 -- The columns that views show, in their tables and the partitions of these, and the text expressions of their indexes, that should have no statistics.
 create or replace function data.columns_without_statistics()

@@ -1,5 +1,5 @@
--- What happened to commissions, for accountants: entries are only added, so that what was posted in a month does not change once the transactions
--- of its end are over.
+-- The history of commissions, for accountants: entries are only added, so that the entries of a month do not change once the transactions of its end
+-- are over.
 
 create or replace view data.commission_entry with (security_barrier = true) as
 select

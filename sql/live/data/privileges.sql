@@ -1,8 +1,8 @@
--- What makes the views of schema data safe, said once: `rail migrate` runs these statements every time, and `rail audit` reads them.
--- A view reads as its owner, rail_data, who is subject to the row-level security of the tables because it owns none. It may read the
--- columns that its views show and no other; those who log in are members of rail_data_reader, which may read the views and no table.
+-- The privileges that make the views of schema data safe, defined once: `rail migrate` runs these statements every time, and `rail audit` reads them.
+-- A view reads as its owner, rail_data, who is subject to the row-level security of the tables because it owns none. It may read the columns that its
+-- views show and no other; those who log in are members of rail_data_reader, which may read the views and no table.
 
--- What is not as it should be, and the statement that sets it right.
+-- Deviations from these privileges, each with the statement that corrects it.
 create or replace function data.missing_privileges() returns table (subject text, missing text, statement text)
 language sql stable
 as $$

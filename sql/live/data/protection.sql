@@ -1,11 +1,11 @@
--- What Postgres lets everybody do, and a login of a data team must not: hold the advisory locks by which workers prove that they live, sleep on
--- a connection, export snapshots, notify, write temporary tables and large objects (a read-only session is undone by SET), write to the WAL (which a
--- read-only session may), run code of a procedural language (DO), connect to other databases, and see what other sessions do and how many rows are
--- written to which table. Taken from PUBLIC before the first login is made, and given to the roles that had it. Each row is a statement, in the
--- order to run them.
+-- Privileges that Postgres gives to everybody and that a login of a data team must not have: to hold the advisory locks by which workers prove that
+-- they live, sleep on a connection, export snapshots, notify, write temporary tables and large objects (a read-only session is undone by SET), write
+-- to the WAL (which a read-only session may), run code of a procedural language (DO), connect to other databases, and see what other sessions do and
+-- how many rows are written to which table. They are taken from PUBLIC before the first login is made, and given to the roles that had them. Each row
+-- is a statement, in the order to run them.
 
--- What a login may call, by name, of the functions that do more than compute from their arguments. What a newer Postgres or an extension adds is
--- not among them: the audit tells of it, and `rail migrate` takes it from PUBLIC.
+-- Returns whether a login may call a function that does more than compute from its arguments, by its name. Functions that a newer Postgres or an
+-- extension adds are not allowed: the audit reports them, and `rail migrate` takes them from PUBLIC.
 create or replace function data.may_be_called(name text, volatility "char") returns boolean
 language sql immutable
 return case

@@ -1,4 +1,4 @@
--- What must always hold of schema data and its logins.
+-- Invariants of schema data and its logins.
 create or replace function data.audit() returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$

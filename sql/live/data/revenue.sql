@@ -1,4 +1,4 @@
--- What customers bring over time, and what is refunded of it.
+-- Revenue of customers over time, and the part that is refunded.
 
 create or replace view data.cohort_revenue with (security_barrier = true) as
 select

@@ -1,4 +1,4 @@
--- How endpoints answer: as the rollups by day in daily.sql, a condition on the day leaves days out before their rows are read.
+-- Health of endpoints: as in the rollups by day in daily.sql, a condition on the day leaves days out before their rows are read.
 
 create or replace view data.webhook_health with (security_barrier = true) as
 select

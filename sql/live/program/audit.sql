@@ -1,10 +1,10 @@
--- What must always hold of the money, recomputed over a whole database: one row for each thing that does not. The stats that the API
--- gives are no counters: each is a query of the rows by an index, so there is nothing here that could drift from them.
+-- Invariants of the money, recomputed over a whole database: one row for each violation. The stats that the API gives are no counters: each is a
+-- query of the rows by an index, so there is nothing here that could drift from them.
 create or replace function program.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  -- What people decided about the corrections of a sale: how much less, or more, its commissions may come to than they should.
+  -- Corrections of a sale that people decided: the amounts by which its commissions may be less, or more, than they should.
   with by_hand as (
     select c.organization_id, c.sale_id, c.partner_id,
       sum(least(c.changed, 0)) as least,
@@ -29,7 +29,7 @@ as $$
     where c.sale_id is not null
     group by c.organization_id, c.sale_id, c.partner_id
   ),
-  -- What each partner who is not deleted has of a sale that people did not decide to leave: nothing where the sale earns nothing.
+  -- Commissions of each partner who is not deleted, for sales whose correction people did not decline: zero if the sale earns nothing.
   earnings as (
     select c.organization_id, c.sale_id, c.partner_id, c.total
     from counted c

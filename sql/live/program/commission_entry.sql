@@ -60,7 +60,7 @@ as $$
   where amount_minor <> 0
 $$;
 
--- What nearly every commission is, one that a sale earned, takes the shortest way: one row, and the time of its sale.
+-- A commission that a sale earned, as nearly every one is, takes the shortest way: one row, and the time of its sale.
 create or replace function program.write_entries_of_new_commission() returns trigger
 language plpgsql
 as $$

@@ -1,8 +1,8 @@
--- What lists, statistics and reports count is kept in sums as of a snapshot (program.fold), which a worker moves on. A row is its own note: a reader
+-- Counts for lists, statistics and reports are kept in sums as of a snapshot (program.fold), which a worker advances. A row is its own note: a reader
 -- adds the rows that the snapshot does not see, found by the transaction that inserted them, so that an insert writes nothing besides. An update or
--- delete of what counts notes what it changes, before and after. A note counts where its row is in the sums, because else the reader finds the row as
--- it is. One statement sees one snapshot, the rows beyond it and the notes about those within it: what it counts is exact at every moment.
--- Whoever folds has written none of the rows: its own transaction is not in its snapshot.
+-- delete of a counted row notes its counts before and after. A note counts if its row is in the sums, because else the reader finds the row as it is.
+-- One statement sees one snapshot, the rows beyond it and the notes about those within it: its count is exact at every moment. The worker that folds
+-- has written none of the rows: its own transaction is not in its snapshot.
 
 -- Each organization's sums begin empty.
 create or replace function program.begin_folds() returns trigger
@@ -15,7 +15,7 @@ end
 $$;
 create or replace trigger begin_folds after insert on core.organization for each row execute function program.begin_folds();
 
--- Of a dump that was restored: see core.adopt().
+-- Adopts a dump that was restored: see core.adopt().
 create or replace procedure program.adopt_restored()
 language sql
 as $$

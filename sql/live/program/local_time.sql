@@ -1,4 +1,4 @@
--- When a day of a time zone begins: its first instant, also where midnight occurs twice or not at all. Clocks were put back by up to three hours.
+-- The start of a day in a time zone: its first instant, also where midnight occurs twice or not at all. Clocks were put back by up to three hours.
 create or replace function program.local_start(day date, zone text) returns timestamptz
 language sql stable
 as $$

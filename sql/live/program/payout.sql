@@ -1,8 +1,7 @@
--- What keeps payouts and commissions together: a payout's amount is the sum of its commissions at every commit, and a commission is in at
--- most one payout.
+-- Keeps payouts and commissions together: a payout's amount is the sum of its commissions at every commit, and a commission is in at most one payout.
 
--- What is wrong with a payout by the counts of its commissions: those noted for it, those that it holds, what they come to, and how many of them are
--- paid where it is paid, else due.
+-- The fault of a payout by the counts of its commissions: those noted for it, those that it holds, their sum, and how many of them are paid if it is
+-- paid, else due.
 create or replace function program.payout_fault_of(p program.payout, noted bigint, held bigint, total numeric, alike bigint) returns text
 language sql stable
 as $$
@@ -16,9 +15,9 @@ as $$
     end
 $$;
 
--- What a payout holds against what its commissions say; null where all is well. They are read by the index of their partner, from the first to the
--- last of them: that is one look, and one for each by its id is ten. Those that are not of the partner are missed there, and told by the difference.
--- A function of rows becomes part of the statement that asks it.
+-- Compares a payout with its commissions; null if they agree. They are read by the index of their partner, from the first to the last of them: that
+-- is one look, and one for each by its id is ten. Those that are not of the partner are missed there, and show as the difference. A function of rows
+-- becomes part of the statement that calls it.
 create or replace function program.payout_faults(p program.payout) returns table (fault text)
 language sql stable
 as $$
@@ -135,7 +134,7 @@ create constraint trigger new_commission_changes_payout after insert on program.
 deferrable initially deferred
 for each row when (new.payout_id is not null) execute function program.judge_payout_of_new_commission();
 
--- What must not be, as rows for `rail audit`.
+-- Violations, as rows for `rail audit`.
 create or replace function program.audit_payouts() returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$

@@ -1,5 +1,5 @@
--- What a batch came to so far: while it is generated, its ranges' sums are not yet its own. Of the batch its row is given: where it was inserted
--- by the same statement, it could not be read.
+-- The sums of a batch so far: while it is generated, its ranges' sums are not yet its own. The argument is the batch's row: inserted by the same
+-- statement, it could not be read.
 create or replace function program.payout_batch_sums(
   b program.payout_batch, out partners_looked_at bigint, out payouts bigint, out amounts jsonb, out not_eligible jsonb
 )

@@ -1,5 +1,5 @@
--- Which commissions a payout holds, as rows of program.payout_commission: what an index of program.commission.payout_id would say. With such an
--- index a commission that enters a payout would be written anew into all of them.
+-- The commissions of a payout, as rows of program.payout_commission, instead of an index of program.commission.payout_id. With such an index a
+-- commission that enters a payout would be written anew into all of them.
 
 create or replace function program.note_commissions_of_payouts() returns trigger
 language plpgsql

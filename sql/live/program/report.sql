@@ -1,4 +1,4 @@
--- What the sums of reports are taken over: dimensions and spans of time.
+-- The dimensions and spans of time over which reports are summed.
 
 -- The spans of each dimension, in minutes; they begin at multiples of themselves since 1970. All facts together in quarters of an hour, of
 -- which the days of every time zone consist; the rest by days of UTC and by the fourfold of each other, because most keys have few facts a day.
@@ -16,7 +16,7 @@ as $$
     ('customer_id', 1440, true)
 $$;
 
--- Which fact has the same dimensions: clicks have no coupons; sales and their money have products and customers.
+-- The fact with the same dimensions: clicks have no coupons; sales and their money have products and customers.
 create or replace function program.report_kind(noun text) returns text
 language sql immutable parallel safe
 return case when noun in ('referral', 'lead', 'customer') then 'customer' when noun = 'click' then 'click' else 'sale' end;

@@ -1,4 +1,4 @@
--- What the sums of reports should be, counted anew: the facts that the snapshot sees, less what is noted of them since. A clean database gives no row.
+-- Recounts the sums of reports: the facts that the snapshot sees, less the notes about them since. A clean database gives no row.
 create or replace function program.audit_reports()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable

@@ -1,5 +1,5 @@
--- What reports count: one row for each thing that happened, at its own time, with the attribution of today. Everything else about reports
--- follows from this view: what a write changes (report_note.sql), what a report reads at its edges, and what the audit recounts.
+-- The facts that reports count: one row for each event, at its own time, with the attribution of today. Everything else about reports follows from
+-- this view: what a write changes (report_note.sql), what a report reads at its edges, and what the audit recounts.
 
 -- Host and path of a URL. Long ones are cut, so that they fit into an index.
 create or replace function program.landing_page(url text) returns text
@@ -9,10 +9,9 @@ return left(
 );
 comment on function program.landing_page(text) is 'Host and path of a URL, without query and fragment, at most 500 characters.';
 
--- What each row of a table counts as, if at all, from the row and those that it has its attribution from: `s` its sale, `r` the referral. Postgres
--- puts them in the place of their calls, so that neither the view nor a trigger calls a function for each row. An amount stands in one of the
--- columns alone; the others are null. Which columns a filter or a report's rows need: a click has no coupon, and what is not a sale or its money has
--- neither product nor customer.
+-- The fact of each row of a table, if any, from the row and those that it has its attribution from: `s` its sale, `r` the referral. Postgres inlines
+-- these functions, so that neither the view nor a trigger calls a function for each row. An amount stands in one of the columns alone; the others are
+-- null. A filter or a report's rows need these columns: a click has no coupon, and what is not a sale or its money has neither product nor customer.
 
 create or replace function program.click_fact(c program.click) returns setof program.fact
 language sql stable

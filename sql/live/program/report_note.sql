@@ -1,5 +1,5 @@
--- What updates and deletes change of what reports count, noted before and after: see fold.sql. The refunds and commissions of a sale are counted with
--- its attribution, so they are noted with it. Made from the row itself: to plan what reads the whole view takes a session longer than all its notes.
+-- Notes the facts that an update or a delete changes, before and after: see fold.sql. The refunds and commissions of a sale are counted with its
+-- attribution, so they are noted with it. Made from the row itself: to plan a read of the whole view takes a session longer than all its notes.
 -- Always by the indexes: a session keeps the plan of when there were few rows.
 create or replace function program.note_facts() returns trigger
 language plpgsql
@@ -142,7 +142,7 @@ create or replace trigger facts_updated
   after update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
   on program.sale for each row execute function program.note_facts('sale');
 
--- Of commissions, thousands change with a payout: both facts are made from the row itself, by one statement, and no view is read.
+-- Notes commissions, of which thousands change with a payout: both facts are made from the row itself, by one statement, and no view is read.
 create or replace function program.note_commission_facts() returns trigger
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -191,8 +191,8 @@ end
 $$;
 create or replace trigger report_deleted after delete on program.program for each row execute function program.report_program();
 
--- What is not in the sums of an organization. Always by the indexes, and by a plan that a session makes once: how far behind the snapshot is,
--- Postgres cannot know when it plans.
+-- The facts that are not in the sums of an organization. Always by the indexes, and by a plan that a session makes once: how far behind the snapshot
+-- is, Postgres cannot know when it plans.
 create or replace function program.unfolded_facts(organization text) returns setof program.report_note
 language plpgsql stable
 set plan_cache_mode = force_generic_plan

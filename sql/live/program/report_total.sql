@@ -17,7 +17,7 @@ begin
   end if;
   with note as materialized (
     select u.*, program.report_kind(u.noun) as kind,
-      -- What is said to be of the distant past or future counts at its edge: it must not fail the rest.
+      -- A time in the distant past or future counts at its edge: it must not fail the rest.
       greatest(-1e9, least(1e9, floor(extract(epoch from u.at) / 60)))::integer as minute
     from program.unfolded_facts(organization) u
   ),
@@ -31,7 +31,7 @@ begin
   span as materialized (
     select s.dimension, s.minutes from program.report_spans() s where s.is_finest
   ),
-  -- What has the same keys is added up before each row becomes one for each dimension. Customers, of whom most have one note, are added up apart.
+  -- Facts with the same keys are added up before each row becomes one for each dimension. Customers, of whom most have one note, are added up apart.
   alike as (
     select
       t.organization_id, t.program_id, t.kind, t.minute / 15 * 15 as minute, t.partner_id, t.link_id, t.coupon_id,

@@ -1,7 +1,7 @@
--- What a program, partner, link, coupon or group has, without counting it: see fold.sql.
+-- Counts of a program, partner, link, coupon or group, without counting rows: see fold.sql.
 
--- What each row counts as, from the row alone: Postgres puts it in the place of the call. To count another table: a function and a part of the view
--- here, `inserted_in` and its index in a migration, and the triggers below.
+-- The counts of each row, from the row alone: Postgres inlines the function. To count another table: a function and a part of the view here,
+-- `inserted_in` and its index in a migration, and the triggers below.
 
 create or replace function program.counts_of(r program.click) returns setof program.tally_note
 language sql stable
@@ -83,7 +83,7 @@ select c.*, r.id from program.sale r cross join lateral program.counts_of(r) c
 union all
 select c.*, r.id from program.commission r cross join lateral program.counts_of(r) c;
 
--- What changes of what a row counts as, or goes with it.
+-- Notes changes of a row's counts, and its removal.
 create or replace function program.note_counts() returns trigger
 language plpgsql
 as $$
@@ -134,7 +134,7 @@ when (
 )
 execute function program.note_counts();
 
--- What is not in the sums of an organization. Always by the indexes: how far behind the snapshot is, Postgres cannot know when it plans.
+-- The counts that are not in the sums of an organization. Always by the indexes: how far behind the snapshot is, Postgres cannot know when it plans.
 create or replace function program.unfolded_counts(organization text)
 returns table (subject_id text, noun text, kind text, rows bigint, amount_minor bigint)
 language plpgsql stable

@@ -1,4 +1,4 @@
--- Which email of a campaign a reply answers: the one that it names, else the last one of its sequence that was sent.
+-- The email of a campaign that a reply answers: the one that it names, else the last one of its sequence that was sent.
 create or replace view recruitment.answered_email with (security_invoker = true) as
 select r.organization_id, r.id as reply_id, answered.id, answered.step_index, answered.variant
 from recruitment.message r

@@ -1,4 +1,4 @@
--- What must always hold of credits: one row for each thing that does not.
+-- Invariants of credits: one row for each violation.
 create or replace function recruitment.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable

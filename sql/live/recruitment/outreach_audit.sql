@@ -1,5 +1,5 @@
--- What must always hold of outreach: one row for each thing that does not. Beside a running service a message that is being sent has a worker, or
--- is about to be given to another one.
+-- Invariants of outreach: one row for each violation. Beside a running service a message that is being sent has a worker, or is about to be given to
+-- another one.
 create or replace function recruitment.outreach_audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable

@@ -96,9 +96,9 @@ comment on function recruitment.estimated_prospects(tsquery) is
   'About how many prospects of all organizations match a query, as the planner would say.';
 revoke execute on function recruitment.estimated_prospects(tsquery) from public;
 
--- Which of the filters that are words of the search column are looked up there, beside a text. To read the index of a word takes a hundredth of
--- what it takes to look at as many prospects, and is worth it where it passes over enough of those that match the text: hardly ever for a brand
--- that has nearly all prospects.
+-- Chooses the filters that are looked up as words of the search column, beside a text. To read the index of a word takes a hundredth of what it takes
+-- to look at as many prospects, and is worth it where it skips enough of those that match the text: hardly ever for a brand that has nearly all
+-- prospects.
 create or replace function recruitment.words_to_look_up(words text[], asked tsquery) returns text[]
 language sql volatile
 set search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- How many prospects of each kind a brand has, without counting them: by the means of sql/live/program/fold.sql.
+-- Counts of a brand's prospects by kind, without counting rows: see sql/live/program/fold.sql.
 
 create or replace function recruitment.begin_fold() returns trigger
 language plpgsql
@@ -10,7 +10,7 @@ end
 $$;
 create or replace trigger begin_recruitment_fold after insert on core.organization for each row execute function recruitment.begin_fold();
 
--- What a prospect counts as.
+-- The counts of one prospect.
 create or replace view recruitment.counted_prospect with (security_invoker = true) as
 select
   p.organization_id, p.brand_id, p.stage, p.channel, p.source, coalesce(p.country_code, '') as country_code,
@@ -57,7 +57,7 @@ when (
 )
 execute function recruitment.note_prospect();
 
--- What is not in the tallies of an organization.
+-- The counts that are not in the tallies of an organization.
 create or replace function recruitment.unfolded_prospects(organization text) returns setof recruitment.prospect_tally
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -85,7 +85,7 @@ begin
 end
 $$;
 
--- How many prospects of some brands are alike in what lists filter by: the sums of their rows here.
+-- Counts of the prospects of some brands, by the columns that lists filter by: the sums of their rows here.
 create or replace function recruitment.prospect_totals_of(organization text, brands text[]) returns setof recruitment.prospect_tally
 language sql stable
 as $$
@@ -153,7 +153,7 @@ begin
 end
 $$;
 
--- Of a dump that was restored: see core.adopt().
+-- Adopts a dump that was restored: see core.adopt().
 create or replace procedure recruitment.adopt_restored()
 language sql
 as $$

@@ -1,11 +1,11 @@
--- What reports of recruitment count: one row for each thing that happened, at its own time. Whose it is, the assignee, is that of today.
+-- The facts that reports of recruitment count: one row for each event, at its own time. The assignee is that of today.
 create or replace view recruitment.report_fact with (security_invoker = true) as
 select
   p.organization_id, p.brand_id, 'added' as fact, p.created_at as at, p.id as prospect_id, p.assignee_member_id as member_id,
   null::text collate "C" as campaign_id, null::text collate "C" as inbox_id, null::integer as step_index, null::integer as variant, 1::bigint as amount
 from recruitment.prospect p
 union all
--- What follows counts for the last email of a campaign before it.
+-- These facts count for the last email of a campaign before them.
 select
   p.organization_id, p.brand_id, case a.kind when 'stage_changed' then a.data ->> 'to' else a.kind end, a.created_at, p.id, p.assignee_member_id,
   before.campaign_id, before.inbox_id, before.step_index, before.variant, 1

@@ -1,4 +1,4 @@
--- What must always hold of events and deliveries: one row for each thing that does not.
+-- Invariants of events and deliveries: one row for each violation.
 create or replace function webhooks.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
@@ -53,7 +53,7 @@ as $$
   )
 
   union all
-  -- Of endpoints that are as they were before the event. A minute is longer than any transaction that changed one may have lasted.
+  -- Endpoints that are as they were before the event. A minute is longer than any transaction that changed one may have lasted.
   select 'an event goes to every endpoint that wants it', e.organization_id, e.id, format('%s has no delivery of it', w.id)
   from webhooks.endpoint w
   join webhooks.event e

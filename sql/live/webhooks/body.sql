@@ -1,4 +1,4 @@
--- Whether a type of endpoint is a team chat's.
+-- Returns whether a type of endpoint is a team chat's.
 create or replace function webhooks.is_chat(type text) returns boolean
 language sql immutable
 return type in ('slack', 'discord', 'teams');

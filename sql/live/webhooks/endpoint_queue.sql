@@ -1,6 +1,6 @@
 -- An endpoint's queue: appending to it, and waking those who send what it holds. What appends to it in bulk is in fan_out.sql and sweep.sql.
 
--- Whether nobody sends to an endpoint.
+-- Returns whether nobody sends to an endpoint.
 create or replace function webhooks.is_idle(lease_until timestamptz) returns boolean
 language sql volatile
 return lease_until is null or lease_until < clock_timestamp();

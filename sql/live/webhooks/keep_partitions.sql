@@ -1,4 +1,4 @@
--- Whether anything of a range of ids, of events or of deliveries, waits to be delivered.
+-- Returns whether anything of a range of ids, of events or of deliveries, waits to be delivered.
 create or replace function webhooks.waits(first_id text, after_id text) returns boolean
 language sql stable
 as $$

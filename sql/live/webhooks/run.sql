@@ -63,10 +63,10 @@ begin
 end
 $$;
 
--- What an endpoint's queue holds after a position. The plan may be kept from when it held little: it must read in order and stop, however
--- much it holds later. The ids of its events are named apart, so that only the partitions of their weeks are opened. An event is asked for as a
--- range of one, in order, so that its primary key is chosen even while a week's partition is empty: there all indexes seem equal, and another
--- index would read all of the organization's events for each delivery.
+-- The deliveries in an endpoint's queue after a position. The plan may be kept from when the queue was short: it must read in order and stop, however
+-- long the queue is later. The ids of its events are named apart, so that only the partitions of their weeks are opened. An event is asked for as a
+-- range of one, in order, so that its primary key is chosen even while a week's partition is empty: there all indexes seem equal, and another index
+-- would read all of the organization's events for each delivery.
 create or replace function webhooks.next_deliveries(endpoint text, after_position bigint, most integer)
 returns table (
   endpoint_updated_at timestamptz,

@@ -55,7 +55,7 @@ create or replace function webhooks.enqueue_due_retries(
 language plpgsql volatile
 as $$
 declare
-  -- Where ids of the prefix begin and end: ` follows _.
+  -- The range of ids with the prefix: ` follows _.
   first_id constant text := coalesce(delivery_prefix || '_', '');
   last_id constant text := coalesce(delivery_prefix || '`', '~');
 begin

@@ -1,4 +1,4 @@
-/** What an operation would cost, from its text and its variables alone: the rows that it can get, not those that there are. */
+/** Estimates the cost of an operation from its text and its variables alone: by the rows that it can get, not those that there are. */
 import {
   type ArgumentNode,
   type FieldNode,
@@ -28,7 +28,7 @@ type Field = GraphQLField<unknown, unknown>;
 interface Place {
   type: GraphQLCompositeType;
   depth: number;
-  /** How often this place is read at most. */
+  /** The largest number of times that this place is read. */
   times: number;
   /** Within a connection: the rows of its page. */
   rows: number;
@@ -136,7 +136,7 @@ class Count {
     return isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
   }
 
-  /** How many rows a page has at most. */
+  /** Returns the largest number of rows of a page. */
   #pageOf({ name, arguments: given = [] }: FieldNode): number {
     const written = given.filter((argument) => ['first', 'last'].includes(argument.name.value));
     if (written.length === 0) return default_rows;

@@ -19,7 +19,7 @@ import { most_tokens } from './limits.ts';
 import { QueryProblem } from './problem.ts';
 import { default_rows } from './schema/pages.ts';
 
-/** How many documents are kept, and how long their text may be: a client sends the same ones again and again. */
+/** The number and the length of the documents that are cached: a client sends the same ones again and again. */
 const most_kept = 200;
 const longest_kept = 10_000;
 /** Errors that are told of a query. */

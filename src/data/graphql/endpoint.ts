@@ -1,4 +1,4 @@
-/** What answers GraphQL requests: PostGraphile's schema over schema data, and the limits of what may be asked of it. Loaded by the first request. */
+/** Answers GraphQL requests: PostGraphile's schema over schema data, within limits. Loaded by the first request. */
 import {
   type ExecutionResult,
   type FormattedExecutionResult,
@@ -17,9 +17,9 @@ import { QueryProblem } from './problem.ts';
 import { buildSchema } from './schema/schema.ts';
 import { type Reader, Session } from './session.ts';
 
-/** How long the catalogue may take to be read. */
+/** The time in which the catalogue must be read. */
 const opening_ms = 30_000;
-/** How long a plan may take to be made. */
+/** The time in which a plan must be made. */
 const planning_ms = 1_000;
 
 const preset = { grafast: { timeouts: { planning: planning_ms }, explain: false } } as const;
@@ -27,7 +27,7 @@ const preset = { grafast: { timeouts: { planning: planning_ms }, explain: false 
 export interface Answered {
   /** Each as JSON. */
   results: string[];
-  /** Of all operations together. */
+  /** The cost of all operations together. */
   cost: number;
 }
 

@@ -1,12 +1,12 @@
-/** What callers see of the errors of a query. */
+/** Formats the errors of a query for callers. */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { isCanceled, isUnavailable } from '../../core/postgres/errors.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 
-/** What becomes of an error that nobody expected. */
+/** Handles an unexpected error. */
 export type Report = (error: unknown) => void;
 
-/** What a caller sees of an error. Whatever was not expected is reported, and not shown. */
+/** Returns the error that a caller sees. An unexpected one is reported, and not shown. */
 export function formatted(error: unknown, report: Report): GraphQLFormattedError {
   const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error;
   const { locations, path } = error instanceof GraphQLError ? error : {};
@@ -25,7 +25,7 @@ function problemOf(cause: unknown): QueryProblem {
   if (isCanceled(cause)) return new QueryProblem('statement_timeout');
   if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
   if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
-  // What Grafast itself says to callers: a cursor that is none, `first` beside `last`, a plan that took too long.
+  // Grafast's own messages to callers: an invalid cursor, `first` beside `last`, a plan that took too long.
   if (name === 'SafeError' || cause?.constructor?.name === 'SafeError') {
     const { message } = cause as Error;
     if (message.includes('too long to plan')) return new QueryProblem('deadline_exceeded');

@@ -6,14 +6,14 @@ import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import { Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql';
 import type { Fragments } from './cost.ts';
 
-/** How many answers are kept, each of some megabytes at most: a tool asks the same again and again. */
+/** The number of cached answers, each of some megabytes at most: a tool asks the same again and again. */
 const most_kept = 10;
-/** How long a question may be whose answer is kept. */
+/** The longest question whose answer is cached. */
 const longest_kept = 10_000;
 
 const of_the_schema = ['__schema', '__type'];
 
-/** Whether an operation asks for the schema: `only` for it, or for rows `also`. */
+/** The schema part of an operation: it asks for the schema `only`, for rows `also`, or for no schema. */
 export type Introspection = 'only' | 'also' | 'none';
 
 /** @param fragments none of which contains itself */

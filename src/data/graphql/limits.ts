@@ -1,4 +1,4 @@
-/** What one request may ask for. All of it is counted before anything is read. */
+/** The limits of one request. All of them are checked before anything is read. */
 
 /** Operations in a batch. */
 export const most_operations = 10;
@@ -6,16 +6,16 @@ export const most_operations = 10;
 export const most_tokens = 5_000;
 /** Fields and fragment spreads of an operation, once all fragments are written out: planning them takes time, whatever they read. */
 export const most_fields = 1_000;
-/** How deep fields stand in each other, lists and their `nodes` included. */
+/** The depth of nested fields, lists and their `nodes` included. */
 export const most_depth = 10;
-/** What the operations of a request cost together. */
+/** The cost of all operations of a request together. */
 export const most_cost = 50_000;
 
-/** How long a statement may take. */
+/** The time limit of a statement. */
 export const statement_ms = 3_000;
-/** Of the time in which a request has to be answered at all, what GraphQL has: the rest is for saying so. */
+/** The share of a request's deadline that GraphQL has: the rest is for answering with an error. */
 export const share_of_deadline = 0.8;
-/** When the thread's answer is no longer waited for: it may be busy with other requests. */
+/** The share of a request's deadline after which the thread's answer is no longer awaited: it may be busy with other requests. */
 export const share_of_lateness = 0.9;
 
 /**
@@ -32,7 +32,7 @@ export const costs = {
   planned_list: 1_000,
   planned_object: 450,
 } as const;
-/** How many entries lists of the introspection have, as far as it matters: the schema has about as many types, and types as many fields. */
+/** Estimated lengths of the lists of an introspection: the schema has about as many types, and types as many fields. */
 export const introspected_lists: Record<string, number> = {
   types: 100,
   fields: 10,

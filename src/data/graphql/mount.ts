@@ -33,7 +33,7 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
   app.route({
     method: 'POST',
     url: '/graphql',
-    // What its requests are counted under.
+    // The name that its requests are counted under.
     schema: { operationId: 'graphql' } as object,
     ...guards(store.database, { scope: read_scope }),
     handler: async (request, reply) => {
@@ -60,7 +60,10 @@ function questionOf(request: FastifyRequest): Question {
   };
 }
 
-/** What the thread did not answer. @throws what is no problem of a query */
+/**
+ * Returns the answer for a request that the thread did not answer.
+ * @throws any error that is not a problem of a query
+ */
 function refusal(error: unknown, { asked, is_batch }: Question) {
   if (!(error instanceof QueryProblem)) throw error;
   const results = asked.map(() => ({ errors: [shownProblem(error)] }));

@@ -12,9 +12,9 @@ export interface Reader {
   /** Whose rows it sees; null sees none. */
   organization_id: string | null;
   sees_personal: boolean;
-  /** When its request is given up, by `performance.now()`. */
+  /** The time at which its request is given up, by `performance.now()`. */
   deadline: number;
-  /** How long each of its statements may take. */
+  /** The time limit of each of its statements. */
   statement_ms?: number;
 }
 
@@ -35,7 +35,7 @@ export class Session {
     this.#reader = reader;
   }
 
-  /** Whether its request is given up. */
+  /** True if its request was given up. */
   get is_over(): boolean {
     return performance.now() > this.#reader.deadline;
   }
@@ -70,7 +70,7 @@ export class Session {
     }
   }
 
-  /** What goes out ahead of a statement, in the same round trip: the transaction is opened, and its statements get the time that is left. */
+  /** Sends the settings ahead of a statement, in the same round trip: opens the transaction, and limits its statements to the time that is left. */
   #prepare(client: pg.PoolClient, most_ms: number): Promise<unknown>[] {
     const is_limited = this.#is_open && this.#most_ms === most_ms;
     this.#most_ms = most_ms;
@@ -97,7 +97,7 @@ export class Session {
     ];
   }
 
-  /** What was read holds no locks that anybody waits for, so that a statement that failed costs no more than another `begin`. */
+  /** A read-only transaction holds no locks that anybody waits for, so that a failed statement costs no more than another `begin`. */
   async #rollBack(): Promise<void> {
     if (!this.#client || !this.#is_open) return;
     this.#is_open = false;
@@ -121,7 +121,7 @@ export class Session {
 /** A bound, or a cursor, decides by which index a statement is best read: with one, it is planned anew each time. */
 const plannedOnce = (text: string): boolean => !/(<|>|<=|>=) ?\(?\$\d/.test(text);
 
-/** How many statements a connection keeps with their plans: clients send the same ones again and again. */
+/** The number of prepared statements of a connection: clients send the same ones again and again. */
 const most_prepared = 100;
 let next_name = 0;
 const prepared = new WeakMap<object, Map<string, string>>();

@@ -9,23 +9,23 @@ import { Turns } from './turns.ts';
 
 /** Memory of the thread: a request that needs more ends it, and not the process. */
 const most_heap_mib = 512;
-/** How long the thread has to give its connections back when the process ends. */
+/** The time that the thread has to close its connections when the process ends. */
 const closing_ms = 2_000;
 
 export interface Question {
   asked: Asked[];
-  /** Whether the results are answered as an array. */
+  /** True if the results are answered as an array. */
   is_batch: boolean;
   organization_id: string;
   sees_personal: boolean;
-  /** How long its request may take. */
+  /** The time limit of its request. */
   answer_ms: number;
 }
 
 export interface Answer {
   /** The results, as JSON. */
   body: Uint8Array;
-  /** Of all operations together. */
+  /** The cost of all operations together. */
   cost: number;
   /** Unexpected errors, to be logged with the request. */
   failures: Failure[];
@@ -33,7 +33,7 @@ export interface Answer {
 
 export interface Opening {
   url: string;
-  /** What Postgres shows its connections as. */
+  /** The application name of its connections in Postgres. */
   name: string;
   connections: number;
 }
@@ -89,7 +89,7 @@ export class GraphqlThread {
     await this.#running?.thread.close(closing_ms);
   }
 
-  /** What failed is tried again by the next request. */
+  /** A failed start is tried again by the next request. */
   #open(running: Running): Promise<unknown> {
     running.opened ??= running.thread.ask('open').catch((error) => {
       running.opened = undefined;

@@ -1,4 +1,4 @@
-/** How many GraphQL requests a process reads for at once: the rest of its connections are for the REST API. Others wait for their turn. */
+/** Limits the GraphQL requests that a process serves at once: the rest of its connections are for the REST API. Others wait in a queue. */
 export class Turns {
   readonly #most: number;
   readonly #most_each: number;

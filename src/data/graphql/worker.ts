@@ -1,4 +1,4 @@
-/** What the GraphQL thread runs: it builds the schema when it is first asked, and answers. See thread.ts. */
+/** The GraphQL thread: builds the schema at the first request, and answers. See thread.ts. */
 import { workerData } from 'node:worker_threads';
 import { openDatabase } from '../../core/postgres/database.ts';
 import { answerTasks, failureOf } from '../../core/threads/answer_tasks.ts';

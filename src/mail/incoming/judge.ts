@@ -7,29 +7,29 @@ import { type Message, readMessage } from './message/message.ts';
 import { readHtml } from './writing/html.ts';
 import { readWritten } from './writing/written_text.ts';
 
-/** What a mail that comes in is. */
+/** The classification of an incoming mail. */
 export interface Judgement {
   kind: 'own' | 'complaint' | 'bounce' | 'auto_reply' | 'unsubscribe' | 'reply';
   /** Whom a bounce or a complaint is about. */
   recipients: Bounced[];
-  /** What was newly written; empty for what no person wrote. */
+  /** The newly written text; empty for mail that no person wrote. */
   text: string;
   language: string | null;
-  /** What a person means, in the words of whoever asks; null for all others, and where neither text nor subject tells. */
+  /** The meaning of a person's words, as a kind of the caller; null for all others, and where neither text nor subject shows it. */
   reply_kind: string | null;
-  /** Of the kind, from 0 to 1; null where nobody was asked. */
+  /** The confidence in the kind, from 0 to 1; null where it was not classified. */
   confidence: number | null;
-  /** Of an automatic reply: what a program answered. */
+  /** The kind of an automatic reply. */
   auto_reply_kind: AutoReplyKind | null;
   /** ISO date that an automatic reply names. */
   resumes_on: string | null;
   /** Nobody should rely on this before a person has looked. */
   needs_review: boolean;
-  /** Of the mail that a bounce or a complaint is about. */
+  /** The Message-ID of the mail that a bounce or a complaint is about. */
   original_message_id: string | null;
-  /** Of a complaint: `abuse`, `auth-failure`, … */
+  /** The type of a complaint: `abuse`, `auth-failure`, … */
   feedback_type: string | null;
-  /** What the subject or the address of a mail to a List-Unsubscribe address names. */
+  /** The id in the subject or the address of a mail to a List-Unsubscribe address. */
   unsubscribe_id: string | null;
 }
 
@@ -40,11 +40,11 @@ export interface Meaning {
   unsubscribe: boolean;
 }
 
-/** What only the asker knows. */
+/** The facts that only the caller knows. */
 export interface Asker {
   /** Addresses whose mail is a copy of what was sent. */
   own_addresses: readonly string[];
-  /** What a person's words mean; the subject's, where there are none. */
+  /** Returns the meaning of a person's words; the subject's, where there are none. */
   readMeaning(text: string, subject: string): Meaning;
   /** Takes the place of the Date that a mail lacks. */
   now: Date;
@@ -109,7 +109,7 @@ function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement 
   return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
 }
 
-/** Of a mail that could not be judged: what it says, for a person to look at. */
+/** Returns the classification of a mail that could not be classified: its text, for a person to look at. */
 export const unjudged = (text: string): Judgement => ({ ...judgement('reply'), text, needs_review: true });
 
 const judgement = (kind: Judgement['kind']): Judgement => ({

@@ -37,7 +37,7 @@ const attempt = z.object({
     .describe('The headers of the request, with its signatures. A team chat receives none.'),
 });
 
-/** Of an attempt `a` of the delivery `t`, as `headersOf` of the queue makes them. */
+/** Builds the request headers of an attempt `a` of the delivery `t`, as `headersOf` of the queue makes them. */
 const requestHeaders = sql`
   json_strip_nulls(case when a.rail_signature is null
   then json_build_object('Content-Type', 'application/json', 'User-Agent', ${user_agent}::text)

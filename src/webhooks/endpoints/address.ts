@@ -6,7 +6,7 @@ import { Problem } from '../../core/values/problem.ts';
 import type { EventPolicy } from '../events/policy.ts';
 import { isChat, isChatAddress } from '../queue/chat.ts';
 
-/** How long a host may take to resolve when it is saved. */
+/** The time in which a host must resolve when an endpoint is saved. */
 const resolve_ms = 3_000;
 
 /** Kept as it was parsed, so that what is stored is what was judged. */

@@ -118,7 +118,7 @@ export async function endpointFor(
   throw notFound(endpoints.object, endpoint_id);
 }
 
-/** What is stored of an endpoint's address: of a team chat it is the secret, and a hint of it is shown. */
+/** Returns the columns of an endpoint's address. A team chat's address is the secret, and a hint of it is shown. */
 export const addressValues = (type: string, endpoint_id: string, address: string, { vault }: Services) =>
   isChat(type) ? { url: hintOf(address), secret: vault.encrypt(address, endpoint_id) } : { url: address };
 
@@ -136,7 +136,7 @@ export function readEndpointOperations(policy: EventPolicy): Operation[] {
   return policy.endpoint_types ? reads.map((read) => asEachKeyReads(policy, read)) : reads;
 }
 
-/** What a test key lists. No caller sends it. */
+/** Restricts a list to the endpoints that a test key sees. No caller sends it. */
 const of_tests = { of_tests: { schema: z.never().optional(), where: () => sql`t.type = 'test'` } };
 
 function asEachKeyReads(policy: EventPolicy, read: Operation): Operation {
@@ -215,7 +215,7 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
   });
 }
 
-/** What was emitted while it was disabled is not delivered later, even where it is fanned out after this. */
+/** Events emitted while it was disabled are not delivered later, even those that are fanned out after this. */
 const fromNowOn = (tx: Tx): Promise<{ listens_from: number }> =>
   tx.one(sql`select nextval('webhooks.event_position') as listens_from`);
 

@@ -54,7 +54,7 @@ export async function disableFailingEndpoint(
   return dead;
 }
 
-/** What the endpoint itself says of it. */
+/** Returns the reason that the endpoint shows. */
 function reasonOf({ path }: EventPolicy, endpoint_id: string, dead: DeadEndpoint): string {
   return [
     `Disabled: the last ${dead.failed} events sent to ${addressOf(dead)} failed every attempt`,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** What is known of a type of event. The description, the test events and the check at every emit are readings of it. */
+/** A type of event. The description, the test events and the check at every emit are derived from it. */
 export interface EventType<Shape extends z.ZodRawShape = z.ZodRawShape> {
-  /** When it is emitted, in a sentence. */
+  /** A sentence that says when it is emitted. */
   doc: string;
   data: z.ZodObject<Shape>;
-  /** Whether a partner's postback receives it; `omit` names the fields that a postback does not see. */
+  /** False if partners' postbacks do not receive it; `omit` names the fields that a postback does not see. */
   postback: false | { omit: string[] };
   /**
    * The fields of `data` that can identify a person: endpoints without personal data receive null there, and they are removed when that

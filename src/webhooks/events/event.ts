@@ -59,7 +59,7 @@ function writeStatement(
     ${policy.delivery_prefix})`;
 }
 
-/** Of the event of a test: it is sent once. */
+/** Returns an id for the event of a test, which is sent once. */
 export const newTestId = (): string => newId('evt').replace('evt_', 'evt_test_');
 
 /** The body that a postback receives; null: it receives nothing of the type. */

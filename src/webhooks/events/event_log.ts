@@ -6,7 +6,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { type EventPolicy, ownerFields, recordsOf, referenceColumns, subjectFields, withinSubject } from './policy.ts';
 
-/** How long the log is kept, and so how far back it can be replayed. */
+/** The retention of the log, and so the time that a replay can reach back. */
 export const kept_days = 30;
 
 const list_doc = `The events are in the strict sequence, and none is shown before all that precede it are. To receive every event by polling, pass the id of the newest event you have as \`ending_before\`, until \`has_more\` is false. If that event is no longer kept, the answer is 400 \`invalid_cursor\`: start again without a cursor.`;

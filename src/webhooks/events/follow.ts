@@ -1,4 +1,4 @@
-/** How one product follows the events of another: in the strict sequence, from a position on. */
+/** Reads the events of one product for another: in the strict sequence, from a position on. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';

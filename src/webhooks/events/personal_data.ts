@@ -1,4 +1,4 @@
-/** What the event log holds of a person: kept from endpoints without personal data, found, and removed when the person is erased. */
+/** Personal data in the event log: kept from endpoints without personal data, found, and removed when the person is erased. */
 import { isDeepStrictEqual } from 'node:util';
 import sql, { type Sql } from 'sql-template-tag';
 import type { z } from 'zod';
@@ -37,7 +37,7 @@ interface Mention {
   subject_id: string;
   types: string[];
   ids: string[];
-  /** When the oldest of the ids was made: what is older mentions none of them. */
+  /** The time at which the oldest of the ids was made: earlier events mention none of them. */
   since_ms: number;
 }
 

@@ -8,11 +8,11 @@ import type { chat_types } from '../queue/chat.ts';
 import type { RetryTimes } from '../queue/due_retries.ts';
 import type { Catalogue } from './catalogue.ts';
 
-/** What a product's webhooks have of their own: everything else is the same for all products. */
+/** The settings of a product's webhooks: everything else is the same for all products. */
 export interface EventPolicy {
   /** The product, as its drafts name it. */
   product: string;
-  /** Where its API lies: `/v1`. */
+  /** The base path of its API: `/v1`. */
   path: string;
   /** In front of the names of its webhooks' operations, scopes and schemas, so that those of two products differ: empty, or `recruitment_`. */
   namespace: string;
@@ -23,13 +23,13 @@ export interface EventPolicy {
   delivery_prefix: string;
   /** `whe` */
   endpoint_prefix: string;
-  /** What an event is about and an endpoint listens to. Null: the organization. */
+  /** The resource that an event is about and an endpoint listens to. Null: the organization. */
   subject: Reference | null;
   /** Who may have postbacks, which receive the events of their owner alone. Null: there are no postbacks. */
   owner: Reference | null;
   /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
   envelope(event: EmittedEvent): object;
-  /** What the envelope holds besides id, type, created_at and data, and what the description says of it. */
+  /** The fields of the envelope besides id, type, created_at and data, and their description. */
   envelope_fields: Record<string, z.ZodType>;
   envelope_doc: string;
   /** Endpoints must be https addresses, unless private ones are allowed. */
@@ -38,15 +38,18 @@ export interface EventPolicy {
   endpoint_types: readonly [EndpointType, ...EndpointType[]] | null;
   /** The line of text that team chats receive. Null: no endpoint is one. */
   chatText: ((event: Pick<EmittedEvent, 'type' | 'data'>) => string) | null;
-  /** When retries that are due are sent. */
+  /** The times at which due retries are sent. */
   retries: RetryTimes;
-  /** Whether webhooks name what caused their event, in `Rail-Request-Id`. */
+  /** True if `Rail-Request-Id` names the request that caused an event. */
   names_requests: boolean;
-  /** Whether all events and deliveries are listed, and replayed in bulk. Else there are the logs of endpoints, and single replays. */
+  /** True if all events and deliveries are listed, and replayed in bulk. Else there are the logs of endpoints, and single replays. */
   lists_all: boolean;
-  /** Whether the organization's plan includes webhooks. Null: every plan does. @throws Problem feature_not_in_plan */
+  /**
+   * Checks that the organization's plan includes webhooks. Null: every plan does.
+   * @throws Problem feature_not_in_plan
+   */
   requireIncluded: ((tx: Tx) => Promise<void>) | null;
-  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
+  /** The number of an endpoint's newest deliveries that its log shows; null: all that are kept. */
   most_in_log: number | null;
 }
 
@@ -59,7 +62,7 @@ export interface Reference {
   resource: AnyResource;
 }
 
-/** What endpoints listen to, as a word: `program`. */
+/** Returns the noun of the subject that endpoints listen to: `program`. */
 export const subjectNoun = ({ subject }: EventPolicy): string =>
   subject?.resource.object.replaceAll('_', ' ') ?? 'organization';
 
@@ -67,7 +70,7 @@ export const subjectNoun = ({ subject }: EventPolicy): string =>
 export const planErrors = ({ requireIncluded }: EventPolicy): ProblemCode[] =>
   requireIncluded ? ['feature_not_in_plan'] : [];
 
-/** What an endpoint or a delivery is about; the organization where the product has no narrower subject. */
+/** Returns the id of the subject of an endpoint or a delivery: the organization where the product has no narrower subject. */
 export const subjectOf = ({ subject }: EventPolicy, tx: Tx, record: object): string =>
   subject ? ((record as Record<string, string>)[subject.field] as string) : tx.organization_id;
 
@@ -90,7 +93,7 @@ export const referenceColumns = ({ subject, owner }: EventPolicy) => ({
   ...(owner ? { [owner.field]: sql`t.partner_id` } : {}),
 });
 
-/** What makes a list one of the subject's records. */
+/** Restricts a list to one of the subject's records. */
 export const withinSubject = ({ subject }: EventPolicy): { within?: AnyResource } =>
   subject ? { within: subject.resource } : {};
 

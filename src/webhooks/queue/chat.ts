@@ -5,7 +5,7 @@ export const chat_types = ['slack', 'discord', 'teams'] as const;
 
 export const isChat = (type: string): boolean => (chat_types as readonly string[]).includes(type);
 
-/** Where the incoming webhooks of each tool are. */
+/** Recognizes the incoming webhooks of each tool. */
 const addresses: Record<string, (url: URL) => boolean> = {
   slack: ({ hostname }) => hostname === 'hooks.slack.com',
   discord: ({ hostname, pathname }) =>
@@ -14,11 +14,11 @@ const addresses: Record<string, (url: URL) => boolean> = {
     ['.logic.azure.com', '.api.powerplatform.com', '.webhook.office.com'].some((end) => hostname.endsWith(end)),
 };
 
-/** Whether an address is one of the tool, or of the hosts that the operator allows. */
+/** Returns whether an address belongs to the tool, or to a host that the operator allows. */
 export const isChatAddress = (type: string, url: URL, { chat_hosts }: Pick<Services, 'chat_hosts'>): boolean =>
   addresses[type]?.(url) === true || chat_hosts.includes(url.hostname);
 
-/** What is shown of an address that is a secret: its host and its last four characters. */
+/** Returns the visible part of an address that is a secret: its host and its last four characters. */
 export function hintOf(address: string): string {
   const { origin } = new URL(address);
   return `${origin}/...${address.slice(-4)}`;

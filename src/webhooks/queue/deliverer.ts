@@ -52,7 +52,7 @@ export class Deliverer {
     }
   }
 
-  /** How many more endpoints it may deliver to at once and without jobs. */
+  /** The number of further endpoints that it may deliver to at once and without jobs. */
   get spare(): number {
     return this.#options.stopping.aborted ? 0 : Math.max(0, Math.floor(this.#options.slots / 2) - this.#in_slots);
   }
@@ -164,15 +164,15 @@ export class Deliverer {
   }
 }
 
-/** What is sent to an endpoint here. */
+/** The run of an endpoint in this process. */
 interface Sending {
   /** More was appended to its queue: it looks once more before it ends. */
   looks_again: boolean;
-  /** What it does when it is told, if it waits. */
+  /** Wakes the run that waits for more. */
   hear?: (() => void) | undefined;
 }
 
-/** Whether more was appended, now or within a while. */
+/** Returns whether more was appended, now or within a while. */
 async function heard(sending: Sending, within_ms: number): Promise<boolean> {
   if (!sending.looks_again) {
     const told = Promise.withResolvers<void>();

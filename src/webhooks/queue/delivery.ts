@@ -11,7 +11,7 @@ export interface QueuedDelivery extends Sendable {
   cancelled: boolean;
 }
 
-/** What is written of a delivery that leaves the queue: after an attempt, or cancelled without one. */
+/** The result of a delivery that leaves the queue: after an attempt, or cancelled without one. */
 export interface DeliveryResult {
   delivery_id: string;
   queue_position: number;
@@ -28,7 +28,7 @@ export interface DeliveryResult {
   next_attempt_at?: string | null;
 }
 
-/** What an attempt makes of its delivery. */
+/** Returns the delivery's result after an attempt. */
 export function resultOf(
   { delivery_id, queue_position, event_id, attempt: before }: QueuedDelivery,
   outcome: Outcome,

@@ -4,7 +4,7 @@ import { type Database, run } from '../../core/postgres/database.ts';
 
 const most = 1_000;
 
-/** When the retries of a product that are due are enqueued: at 1 and 31 minutes past, or within a minute. */
+/** Schedules on which a product's due retries are enqueued: at 1 and 31 minutes past, or every minute. */
 export const retry_times = { half_hourly: '1,31 * * * *', every_minute: '* * * * *' };
 export type RetryTimes = keyof typeof retry_times;
 

@@ -8,7 +8,7 @@ import type { Addressee } from './send.ts';
 export const most_deliveries = 32;
 /** Renewed by whatever is written of the run; longer than a run can go without (a request lasts 10 s), by a margin for a stalled process. */
 export const lease_s = 30;
-/** How long the result of an attempt is kept to be written together with the next ones, and the end of a run. */
+/** The time for which the result of an attempt, and the end of a run, wait to be written together with the next ones. */
 const result_wait_ms = 30;
 const end_wait_ms = 4;
 /** Endpoints that share a statement. */
@@ -18,29 +18,29 @@ const most_endpoints = 100;
 export interface Lease extends Addressee {
   token: number;
   organization_id: string;
-  /** Of the endpoint as the run knows it. */
+  /** The version of the endpoint that the run knows. */
   endpoint_updated_at: string;
-  /** When the lease was asked for, by `performance.now()`: it runs from no earlier. */
+  /** The time at which the lease was requested, by `performance.now()`: it runs from no earlier. */
   asked_at: number;
   /** The first in the queue; `most_deliveries` at most. */
   deliveries: QueuedDelivery[];
 }
 
-/** What is written of a run: a delivery's result, or that the run ended. */
+/** A write of a run: a delivery's result, or the end of the run. */
 export interface Report {
   lease: Omit<Lease, 'deliveries'>;
   result?: DeliveryResult;
-  /** Whether the attempt took long; undefined: as before. */
+  /** True if the attempt took long; undefined: as before. */
   slow?: boolean;
   /** `looks`: and that it begins anew where something waits. */
   ended?: 'looks' | 'leaves';
 }
 
-/** What becomes of a run that was reported. */
+/** The effect of a write on its run. */
 export interface Recorded {
   /** False when it must end, because its lease was lost (the successor sends again what was reported) or the endpoint has changed. */
   goes_on: boolean;
-  /** Of the run that follows it, where it looked and something waits. */
+  /** The run that follows it, where it looked and something waits. */
   next?: Lease | undefined;
 }
 
@@ -147,7 +147,7 @@ export function leasesOf(rows: LeaseRow[], asked_at: number): Map<string, Lease>
 interface RecordedRuns {
   /** The keys of those that may go on. */
   going_on: Set<string>;
-  /** What follows those that look, by endpoint. */
+  /** The runs that follow those that look, by endpoint. */
   begun: Map<string, Lease>;
 }
 

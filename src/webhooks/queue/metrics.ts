@@ -1,4 +1,4 @@
-/** What a worker counts of events and deliveries. */
+/** The counters of events and deliveries of a worker. */
 import { request_buckets } from '../../core/metrics/metrics.ts';
 import { counter, histogram } from '../../core/metrics/registry.ts';
 
@@ -29,7 +29,7 @@ const latency = histogram(
 export const fannedOut = (events: number): void => fan_out.observe(events);
 
 export interface Attempted {
-  /** What the attempt makes of its delivery. */
+  /** The state of the delivery after the attempt. */
   outcome: 'delivered' | 'retrying' | 'failed';
   status_code: number | null;
   duration_ms: number;

@@ -6,15 +6,15 @@ import type { Sender } from './send.ts';
 /** While others wait for a slot, a run ends after this many deliveries, or when this time has passed. */
 export const run_ms = 1_000;
 const most_in_run = most_deliveries;
-/** What a run knows of its endpoint is no older: a rotated secret's overlap ends. */
+/** A run is no longer than this, so that its copy of the endpoint is no older: a rotated secret's overlap ends. */
 const longest_ms = 60_000;
 /** A run whose lease was not renewed for so long begins no further request: the lease might run out under it. */
 const too_old_ms = 15_000;
 /** An attempt that took longer makes its endpoint a slow one, whose runs have slots of their own. */
 const slow_ms = 1_000;
-/** How long a run that has sent what there was waits for more, unless it must make room: what comes then needs no run of its own. */
+/** The time for which a run with an empty queue waits for more, unless it must make room: later events then need no run of their own. */
 const linger_ms = 30;
-/** What may be sent and not yet written: a worker that dies lets as much be sent again. */
+/** The number of deliveries that may be sent and not yet written: a worker that dies causes as many to be sent again. */
 const most_unwritten = most_deliveries * 4;
 /** After so many it looks at what is written by now. */
 const most_unseen = most_unwritten / 4;
@@ -27,14 +27,14 @@ export interface RunOptions {
   stopping: AbortSignal;
   /** Waits until more was appended to the endpoint's queue, for so long at most. @returns whether there may be more */
   hears(within_ms: number): Promise<boolean>;
-  /** Whether it looks for what waits once it has ended: asked when it ends. Else it has left, and somebody else must be woken. */
+  /** Returns whether it looks for waiting deliveries once it has ended: called when it ends. Else it has left, and somebody else must be woken. */
   looks(): boolean;
 }
 
-/** How a run ended. */
+/** The end of a run. */
 export interface Ended {
   looked: boolean;
-  /** Of the run that follows it: it looked, and something waits. */
+  /** The run that follows it: it looked, and something waits. */
   next: Lease | undefined;
 }
 
@@ -87,7 +87,7 @@ export class Run {
     }
   }
 
-  /** What comes within a moment, while there is room. */
+  /** Waits a moment for further deliveries, while there is room. */
   async #linger(queue_position: number): Promise<QueuedDelivery[]> {
     while (!this.#options.isCrowded() && !this.#mustEnd() && (await this.#options.hears(linger_ms))) {
       const read = await this.#following(queue_position);

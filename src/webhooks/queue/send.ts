@@ -18,16 +18,16 @@ import { isChat } from './chat.ts';
  */
 export const timeout_ms = 10_000;
 export const user_agent = 'Rail-Webhooks/1.0';
-/** How much of a response is read and kept. */
+/** The bytes of a response that are read and kept. */
 const most_response_bytes = 16_384;
 
-/** What is stored of an endpoint that is needed to send to it. */
+/** The stored columns of an endpoint that are needed to send to it. */
 export interface Addressee {
   endpoint_id: string;
   type: string;
   url: string;
   https_only: boolean;
-  /** Of a team chat, its address. */
+  /** The signing secret; of a team chat, its address. */
   secret: Buffer;
   previous_secret: Buffer | null;
 }
@@ -39,11 +39,11 @@ export interface Receiver {
   refusal: string;
   /** As it is shown: of a team chat, a hint. */
   shown_url: string;
-  /** Of the newest secret first; two during a rotation. None where the receiver is a team chat, which verifies no signature. */
+  /** The keys of the newest secret first; two during a rotation. None for a team chat, which verifies no signature. */
   keys: SigningKeys[];
 }
 
-/** What a secret, `whsec_…`, signs with: whole in our own form, and as the base64 behind its prefix in Standard Webhooks form. */
+/** The signing keys of a secret, `whsec_…`: the whole text in Rail's own form, and the base64 after its prefix in Standard Webhooks form. */
 interface SigningKeys {
   rail: KeyObject;
   standard: KeyObject;
@@ -84,7 +84,7 @@ export interface Outcome {
   status_code: number | null;
   response_body: string | null;
   error: string | null;
-  /** What was sent, as far as it does not follow from the delivery. Signatures are of no use after five minutes. */
+  /** The parts of the request that do not follow from the delivery. Signatures are of no use after five minutes. */
   url: string;
   rail_signature: string | null;
   webhook_signature: string | null;
@@ -161,7 +161,7 @@ type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error' | 'retry_a
 
 type Sent = Pick<Outcome, 'url' | 'rail_signature' | 'webhook_signature'>;
 
-/** Of a team chat none. */
+/** Returns the signatures to store. A team chat has none. */
 const signaturesIn = (headers: Record<string, string>): Omit<Sent, 'url'> => ({
   rail_signature: headers['Rail-Signature'] ?? null,
   webhook_signature: headers['webhook-signature'] ?? null,

@@ -11,7 +11,7 @@ import { FanOut } from './fan_out.ts';
 const sweep_every_ms = 1_000;
 
 /**
- * What webhooks add to a worker.
+ * Adds webhooks to a worker.
  * @param slots deliveries at a time, besides those to slow receivers
  */
 export function extendWorker(context: WorkerContext, slots: number): WorkerExtension {

@@ -77,7 +77,7 @@ export const planOrder =
     $rows.apply($order);
   };
 
-/** What PostGraphile would offer to order by. */
+/** Orders of PostGraphile that are replaced. */
 export const replaced_orders = ['PgOrderAllAttributesPlugin', 'PgOrderByPrimaryKeyPlugin'];
 
 export const orders: GraphileConfig.Plugin = {

@@ -1,4 +1,4 @@
-/** What PostGraphile asks of who runs its statements. */
+/** The interface through which PostGraphile runs its statements. */
 export type WithPgClient = <T>(settings: unknown, callback: (client: PgClient) => T | Promise<T>) => Promise<T>;
 
 export interface PgClient {

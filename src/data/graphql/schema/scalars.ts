@@ -19,7 +19,7 @@ const big_int = {
 /** A day, in UTC, or a time with its zone: without one it would be a time of this machine's. */
 const iso_8601 = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/i;
 
-/** Whether there is such a day: JavaScript takes the 30th of February for the 2nd of March, and years of six digits. */
+/** Returns whether there is such a day: JavaScript takes the 30th of February for the 2nd of March, and years of six digits. */
 function isDay(text: string): boolean {
   if (text.length !== 10) return false;
   const date = new Date(`${text}T00:00:00Z`);

@@ -1,6 +1,6 @@
 /**
- * What Postgres does not record of a view: its name in the API, its key, what its columns refer to, and by which of them an index finds or
- * orders its rows. A view that is not named here is not in the API; `test/data/graphql/indexes.test.ts` holds each filter against its plan.
+ * Facts about views that Postgres does not record: the name in the API, the key, what columns refer to, and by which of them an index finds or orders
+ * the rows. A view that is not named here is not in the API; `test/data/graphql/indexes.test.ts` holds each filter against its plan.
  */
 export interface ViewTags {
   /** The field of Query with its rows. The one with a single row is named as the view is; where both are the same there is only the list. */

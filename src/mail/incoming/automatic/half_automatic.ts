@@ -1,4 +1,4 @@
-/** What a program sends for a person: an invitation of a calendar, a reaction, a notice that something is to be read elsewhere. */
+/** Mail that a program sends for a person: an invitation of a calendar, a reaction, a notice that something is to be read elsewhere. */
 import { anyOf } from '../message/any_of.ts';
 import type { Message } from '../message/message.ts';
 import type { AutoReply } from './kinds.ts';

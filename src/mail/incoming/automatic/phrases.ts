@@ -24,7 +24,7 @@ export const subject_prefixes = anyOf`
     poissaolo|poissa\b|ikke (?:til stede|p[aå] kontoret)|uten ?for kontoret|ej p[aå] kontoret|utanf[oö]r kontoret|mimo kancel|nep[rř][ií]tomn|odsutn|odsoten|вне офиса|нет на месте|не в офис|εκτός γραφείου|不在|休暇|休假|부재
   `;
 
-/** Of `subject_prefixes`, those of absences. */
+/** The `subject_prefixes` of absences. */
 export const absence_subjects = anyOf`
     out of (?:the )?office|\booo\b|vacation|\bleave\b|away from|absen|abwesen|urlaub|nicht im|au(?:ß|ss)er haus|cong[eé]s?\b|fuera de|ausen|ausên|ferie|férias|fuori|assen|fora do|afwezig|fr[aå]nvaro|nieobecn|poza biurem|urlopie|irod[aá]n|szabads|absen[tț]|ofis d|poissa|ikke (?:til|p)|kontoret|mimo kancel|p[rř][ií]tomn|odsut|odsoten|офис|нет на месте|εκτός|不在|休暇|休假|부재
   `;
@@ -45,7 +45,7 @@ export const receipt_subjects = anyOf`
 export const read_subjects =
   /^\s*(?:(?:not read|read|nicht gelesen|ungelesen|gelesen|non lu|lu|no le[íi]do|le[íi]do|non letto|letto|n[ãa]o lid[ao]|lid[ao]|niet gelezen|gelezen|ol[äa]st|l[äa]st|l[æe]st|lest|luettu|przeczytano|przeczytane|p[řr]e[čc]teno|olvasott|elolvasva|citit|okundu|прочитано|прочетено|开封|已读|已讀|開封済み|읽음) ?[:：]|(?:read|return) receipt\b|lesebest[äa]tigung|(?:accus[ée]|confirmation) de lecture|confirmaci[óo]n de lectura|conferma di lettura|confirma[çc][ãa]o de leitura)/iu;
 
-/** What receipts of reading say. */
+/** Sentences of read receipts. */
 export const read_sentences = anyOf`
     this is a return receipt for the (?:mail|message)
     your message\b[^!?]{0,300} (?:was|has been) (?:read|displayed|deleted without being read) (?:on|at)\b
@@ -53,7 +53,7 @@ export const read_sentences = anyOf`
     (?:su|tu) mensaje\b[^!?]{0,300} (?:fue|ha sido) le[íi]do el|(?:suo|tuo|vostro) messaggio\b[^!?]{0,300} [èe] stato letto (?:il|alle)|sua mensagem\b[^!?]{0,300} foi lida (?:em|[àa]s|no)
   `;
 
-/** What newsletters, surveys and ticket systems say to everybody. A person may: somebody should look at it. */
+/** Sentences that newsletters, surveys and ticket systems send to everybody. A person may write them too: somebody should look at it. */
 export const template_sentences = anyOf`
     how would you rate|rate (?:your|our|the) (?:experience|support|service|conversation)|how did we do\b|take (?:our|this|a) (?:short |quick )?survey
     thank(?:s| you) for (?:signing up|subscribing|registering)|you can unsubscribe (?:at any ?time|here)|confirm (?:your (?:subscription|registration|e-?mail address)|that you (?:want|wish) to be added)

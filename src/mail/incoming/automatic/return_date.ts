@@ -5,7 +5,7 @@ interface Day {
   year?: number;
   month: number;
   day: number;
-  /** Where it stands in the text. */
+  /** The position in the text. */
   at: number;
   end: number;
 }
@@ -121,7 +121,7 @@ function numericDay(
 
 const isEnglish = (words: string): boolean => /\b(?:the|and|back|will|from|until|vacation|out of)\b/.test(words);
 
-/** Of two readings, the one that comes soon after the mail; where both do, the American one. */
+/** Chooses between two readings: the one that comes soon after the mail; where both do, the American one. */
 function nearest(american: Day, european: Day, now: Date): Day {
   const until_then = (one: Day): number => (dateOf(one, now)?.getTime() ?? 0) - now.getTime();
   const soon = 60 * 86_400_000;

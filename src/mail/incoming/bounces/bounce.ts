@@ -21,7 +21,7 @@ export interface Bounced {
 
 export interface Bounce {
   recipients: Bounced[];
-  /** Of the mail that bounced, where it was returned. */
+  /** The Message-ID of the mail that bounced, where it was returned. */
   original_message_id: string | null;
 }
 
@@ -71,14 +71,14 @@ function fromWords(message: Message, returned: ReturnedMail): Bounced[] {
   });
 }
 
-/** What a report says of the mail that it is about: `Subject: Your account is full` is no reason. */
+/** Removes the fields of the returned mail: `Subject: Your account is full` is no reason. */
 const withoutFields = (text: string): string =>
   text.replace(/^[ \t]{0,12}(?:subject|from|return-path|message-id|sent date|date|sent)[ \t]{0,4}:.*$/gim, '');
 
 const senderOf = ({ fields }: ReturnedMail): string[] =>
   ['from', 'return-path', 'sender'].flatMap((name) => addressIn(fields?.get(name) ?? '') ?? []);
 
-/** Where no line names a recipient: Exim's field, the mail's To, or whichever address stands in the sentences. */
+/** Returns recipients that no line names: from Exim's field, the mail's To, or the addresses in the sentences. */
 function elsewhere({ fields, subject }: Message, { to, words }: ReturnedMail, senders: string[]): string[] {
   const failed = allAddressesIn(fields.all('x-failed-recipients').join(' '));
   if (failed.length > 0) return failed;

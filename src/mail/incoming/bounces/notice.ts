@@ -1,7 +1,7 @@
 import { anyOf } from '../message/any_of.ts';
 import type { Message } from '../message/message.ts';
 
-/** Whether a mail comes from a mail server and reports what became of another mail: the evidence, weighed. */
+/** Weighs the evidence that a mail comes from a mail server and reports the fate of another mail. */
 const server_sender =
   /^(?:mailer-?daemon|post[_-]?master|mail-?daemon|mdaemon|mail[._-]?delivery[a-z._-]*|smtp-?(?:gateway|daemon)?|mailsystem|mail-system|majordomo|bounces?|listserv|sysadmin)@|-(?:admin|owner|bounces|request)@|^owner-/i;
 const robot_sender = /^(?:no-?reply|do-?not-?reply)@/i;

@@ -1,6 +1,6 @@
 import { anyOf } from '../message/any_of.ts';
 
-/** What servers say when they refuse a mail, as data: the first group that fits names the reason. */
+/** The texts of servers that refuse a mail, as data: the first group that fits names the reason. */
 
 export type Reason =
   | 'authentication'

@@ -1,7 +1,7 @@
 import { type Fields, readFields } from '../message/fields.ts';
 import { addressesIn, idsIn, type Message } from '../message/message.ts';
 
-/** What a report returns of the mail that it is about. */
+/** The part of the original mail that a bounce returns. */
 export interface ReturnedMail {
   /** Null where nothing of it came back. */
   fields: Fields | null;
@@ -46,7 +46,7 @@ function beginOfReturned(lines: string[]): number {
   return lines.length;
 }
 
-/** What follows an announcement is a header, or nothing, as where it comes in a part of its own. */
+/** Returns whether a header, or nothing, follows an announcement: the header may be in a part of its own. */
 function restHasHeader(lines: string[], from: number): boolean {
   const rest = lines.slice(from + 1, from + 12).filter((line) => line.trim() !== '');
   return rest.length === 0 || rest.slice(0, 4).some((line) => header_line.test(line.trim()));

@@ -1,14 +1,14 @@
 import { dead, type Reason, reasonIn, usual_status } from './reasons.ts';
 
-/** What a report says of one recipient. */
+/** A bounce's entry for one recipient. */
 export interface Report {
   /** RFC 3464: failed, delayed, delivered, relayed, expanded; in lower case. */
   action: string;
   /** The field, if there is one. */
   status: string;
-  /** What the server said, or whatever stands near the address. */
+  /** The server's response, or the text near the address. */
   text: string;
-  /** What is said to several recipients at once, or about the mail; asked where `text` says nothing. */
+  /** The text about several recipients at once, or about the mail; read where `text` gives no reason. */
   context: string;
 }
 
@@ -20,8 +20,8 @@ export interface Verdict {
 }
 
 /**
- * Whether a refusal means that the address is dead. What the server says in words is worth more than its number, because servers
- * answer 5.1.1 to blocked senders and 5.0.0 to unknown recipients.
+ * Decides whether a refusal means that the address is dead. The server's words count more than its number, because servers answer 5.1.1 to blocked
+ * senders and 5.0.0 to unknown recipients.
  */
 export function judgeReport({ action, status: field, text, context }: Report): Verdict {
   const reason = reasonIn(text) ?? reasonIn(context) ?? null;
@@ -37,7 +37,7 @@ export function judgeReport({ action, status: field, text, context }: Report): V
   return { status, hard, reason };
 }
 
-/** Whether a refusal is about the mail or whoever sends it: its content, its signature, the reputation of the sender. The next one fares no better. */
+/** Returns whether a refusal is about the mail or its sender: its content, its signature, the reputation of the sender. The next one fares no better. */
 export const isBlock = ({ hard, status, reason }: Verdict): boolean =>
   !hard && (blocks.has(reason) || /^[45]\.7\./.test(status ?? ''));
 

@@ -1,4 +1,4 @@
-/** What the inbox's own server found out about the sender of a mail (RFC 8601). */
+/** Reads the results of the inbox's own server about the sender of a mail (RFC 8601). */
 import { getDomain } from 'tldts';
 import { authservNames, isOneOf, type OwnServer } from './authserv.ts';
 import { addressesIn, type Message } from './message.ts';

@@ -1,8 +1,8 @@
 import { getDomain } from 'tldts';
 
 /**
- * How providers sign their results of authentication, by the domain of the host that mail is read at. Each writes them on top of every mail that comes in.
- * An empty name: the provider signs with none.
+ * The names under which providers sign their results of authentication, by the domain of the IMAP host. Each writes them on top of every incoming
+ * mail. An empty name: the provider signs with none.
  */
 const names_of: Record<string, string[]> = {
   'gmail.com': ['google.com'],
@@ -30,7 +30,7 @@ const names_of: Record<string, string[]> = {
 
 /** Whose results of authentication are the inbox's own. */
 export interface OwnServer {
-  /** Where its mail is read. */
+  /** The host that its mail is read at. */
   imap_host: string;
   /** The domain of its address, and the hosts of its servers. */
   hosts: readonly string[];
@@ -46,7 +46,7 @@ export function authservNames({ imap_host, hosts, authserv_id }: OwnServer): { n
   return { names: hosts.map(organizationOf), is_known: false };
 }
 
-/** Whether a name is one of these, or a host below it. */
+/** Returns whether a name is one of these, or a host below it. */
 export function isOneOf(authserv_id: string, names: readonly string[]): boolean {
   const name = withoutDot(authserv_id);
   return names.some((own) => name === own || (own !== '' && name.endsWith(`.${own}`)));

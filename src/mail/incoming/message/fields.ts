@@ -12,7 +12,7 @@ export class Fields {
   constructor(entries: Iterable<readonly [name: string, value: string]> = []) {
     for (const [name, given] of entries) {
       const key = name.toLowerCase();
-      // What a database cannot keep says nothing in an id or a subject either.
+      // Characters that a database cannot store have no meaning in an id or a subject.
       const longest = lists.has(key) ? longest_list : longest_value;
       const value = given.slice(0, longest).replaceAll('\0', '').toWellFormed();
       const values = this.#values.get(key);

@@ -27,7 +27,7 @@ export interface Message {
   readable: boolean;
 }
 
-/** What is asked of a mail that was judged elsewhere: its fields and parts stay there. */
+/** The fields of a mail that was classified elsewhere: its headers and parts stay there. */
 export type ReadMessage = Omit<Message, 'fields' | 'html' | 'parts'>;
 
 export interface Part {

@@ -1,4 +1,4 @@
-/** How much of a message is read: whoever writes to an inbox chooses its size, its parts and its nesting. */
+/** The limits of reading a message: whoever writes to an inbox chooses its size, its parts and its nesting. */
 export interface Limits {
   /** Bytes that are looked at. */
   message: number;
@@ -45,7 +45,7 @@ export function shorten(message: Uint8Array, limit: Limits = limits): { bytes: U
   return { bytes: kept.subarray(0, length), whole: message.length <= limit.message };
 }
 
-/** Where the next line begins that can begin a part: what is left out is not looked at line by line. */
+/** Returns the start of the next line that can begin a part: skipped bytes are not searched line by line. */
 function nextBoundary(bytes: Uint8Array, from: number): number {
   const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf('\n--', from - 1);
   return at < 0 ? bytes.length : at + 1;

@@ -24,7 +24,7 @@ export const isBetweenDashes = (line: string): boolean =>
 const begin_forward =
   /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))(?:\s*[:：])?\s*$/iu;
 
-/** What help desks write above what they quote. */
+/** The line that help desks write above their quote. */
 const above_line =
   /^\W{0,10}(?:please |bitte |merci de |por favor,? |si prega di )?(?:(?:type|write|enter|add) (?:your )?(?:reply|response|answer|comment)s?|reply|respond|write) (?:anywhere )?above this line\b[\w ]{0,40}\W{0,10}$|^\W{0,10}(?:in replies )?(?:all|any) text above this line (?:is|will be) \w[\w ]{0,40}\W{0,10}$|^\W{0,10}(?:bitte )?(?:geben sie ihre antwort |antworten sie )?(?:oberhalb|über) dieser zeile(?: antworten| ein)?\W{0,10}$|^\W{0,10}(?:veuillez )?(?:saisi(?:r|ssez)|[ée]cri(?:re|vez)|r[ée]pond(?:re|ez)) (?:votre r[ée]ponse )?au-dessus de cette ligne\W{0,10}$|^\W{0,10}(?:por favor,? )?(?:escrib[ae]|responda?)(?: su respuesta)? (?:por )?encima de esta l[íi]nea\W{0,10}$|^\W{0,10}(?:si prega di )?(?:digitare|scrivere|rispondere)(?: la risposta)? sopra (?:a )?questa riga\W{0,10}$|^\W{0,10}(?:por favor,? )?(?:digite|escreva|responda)(?: (?:a )?sua resposta)? acima desta linha\W{0,10}$/iu;
 
@@ -49,8 +49,8 @@ export const beginsAttribution = (line: string): boolean =>
   );
 
 /**
- * Whether a line is an attribution. `quoted`: a quote follows, so that less is needed.
- * Date and writer with a verb: `On Mon, 1 Feb 2027 at 10:00, Ada <ada@example.com> wrote:`; date and writer alone: `2027-02-01 10:00 GMT+01:00 Ada:`.
+ * Returns whether a line is an attribution. `quoted`: a quote follows, so that less is needed. Date and writer with a verb: `On Mon, 1 Feb 2027 at
+ * 10:00, Ada <ada@example.com> wrote:`; date and writer alone: `2027-02-01 10:00 GMT+01:00 Ada:`.
  */
 export function isAttribution(line: string, quoted: boolean): boolean {
   const words = line.trim();

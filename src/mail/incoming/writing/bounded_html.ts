@@ -41,7 +41,7 @@ export function boundedHtml(html: string): string {
   return kept.join('');
 }
 
-/** Where the text goes on behind a tag, or behind the element that it begins, if that holds no text. */
+/** Returns the position at which the text continues after a tag, or after the element that it begins, if that holds no text. */
 function endOfTag(html: string, begin: number): number {
   const [, element] = without_text.exec(html.slice(begin, begin + 10)) ?? [];
   if (element === '!--') return behind(html, '-->', begin + 2);

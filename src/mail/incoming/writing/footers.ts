@@ -1,4 +1,4 @@
-/** What newsletters, groups, companies and virus scanners append below what somebody wrote. */
+/** Removes the footers that newsletters, groups, companies and virus scanners append. */
 import { anyOf } from '../message/any_of.ts';
 
 /** Begins of lines: each says what no person says of their own mail, or links to where a list is left. */
@@ -54,13 +54,13 @@ const isFooter = (line: string): boolean =>
 export const isFooterAlone = (lines: readonly string[]): boolean =>
   lines.length > 0 && isFooter(lines[0] as string) && !isWish(lines, 0);
 
-/** Of a line above a footer in its paragraph: an address of a firm, and no sentence. */
+/** Returns whether a line above a footer is the address of a firm, and no sentence. */
 const isImprint = (line: string): boolean =>
   line.length < 120 && /[,|·•©]|\d/.test(line) && !/[.!?]["')\]]?$/.test(line.trim());
 /** A greeting says nothing yet. */
 const greeting =
   /^(?:(?:hi|hello|hey|dear|good (?:morning|day|afternoon)|hallo|guten (?:tag|morgen)|liebe[rs]?|sehr geehrte\S*|bonjour|salut|hola|buenos d[íi]as|buongiorno|ciao|ol[áa]|bom dia)\b[^.?\n]{0,40}|\s)*$/iu;
-/** What follows a footer's first line belongs to it. */
+/** The lines below the first line of a footer belong to it. */
 const most_lines_below = 30;
 
 /**

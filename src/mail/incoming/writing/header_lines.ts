@@ -18,13 +18,13 @@ const patterns = Object.entries(names).map(
     ] as const,
 );
 
-/** Which line of a header this is; undefined where it is none. */
+/** Returns the name of a header line; undefined where it is none. */
 export const headerName = (line: string): HeaderName | undefined =>
   line.length < 2_000 ? patterns.find(([, pattern]) => pattern.test(line))?.[0] : undefined;
 
 /**
- * Whether a header of a quoted mail begins here: at least three of its lines follow each other, or two of which one names the
- * writer and the other the subject or the date. Long lists of recipients run over several lines.
+ * Returns whether a header of a quoted mail begins here: at least three of its lines follow each other, or two of which one names the writer and the
+ * other the subject or the date. Long lists of recipients run over several lines.
  */
 export function beginsHeader(lines: readonly string[], at: number): boolean {
   const first = headerName(lines[at] as string);

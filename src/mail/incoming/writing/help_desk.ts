@@ -1,4 +1,4 @@
-/** What help desks put around the answer of a person. */
+/** Removes the text that help desks put around the answer of a person. */
 import { isAboveLine } from './attributions.ts';
 
 /** Sentences of the usual templates above what an agent wrote. */

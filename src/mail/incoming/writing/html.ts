@@ -71,7 +71,7 @@ const division: Formatter = (element, walk, builder) => {
   }
 };
 
-/** What only names a place, as Word does around what is typed, leads nowhere. */
+/** An anchor that only names a place, as Word puts around typed text, leads nowhere. */
 const link: Formatter = (element, walk, builder) => {
   const leads = /^(?:https?|mailto):/i.test(String(element.attribs?.href ?? '').trim());
   if (leads) builder.addInline(link_begins);
@@ -117,7 +117,7 @@ export function readHtml(html: string): string {
   }
 }
 
-/** Whether a line that `readHtml` gave consists of links. */
+/** Returns whether a line that `readHtml` gave consists of links. */
 export const isLinked = (line: string): boolean => line.endsWith(link_ends);
 export const withoutMark = (line: string): string => (isLinked(line) ? line.slice(0, -1) : line);
 

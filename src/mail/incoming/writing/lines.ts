@@ -9,7 +9,7 @@ import { beginsHeader, headerName } from './header_lines.ts';
 import { isLinked, withoutMark } from './html.ts';
 import { isDelimiter, isMobileSignature } from './signatures.ts';
 
-/** What a line of a mail's text is. */
+/** The kind of a line of a mail's text. */
 export type Kind = 'blank' | 'text' | 'quote' | 'attribution' | 'header' | 'delimiter' | 'mobile';
 
 export interface Line {
@@ -58,7 +58,7 @@ function kindOf(line: string): Kind {
   return headerName(line) ? 'header' : 'text';
 }
 
-/** How many lines from here on are one attribution: `On … wrote:`, broken as programs break it. The line before one is none of it. */
+/** Counts the lines from here on that are one attribution: `On … wrote:`, broken as programs break it. The line before one is none of it. */
 function linesOfAttribution(texts: string[], at: number): number {
   const count = linesThatFit(texts, at);
   const begins = beginsAttribution(unquoted(texts[at] as string));
@@ -95,7 +95,7 @@ function nextFilled(texts: string[], from: number): number {
 
 const unquoted = (line: string): string => line.replace(/^[\s>]{0,200}/, '');
 
-/** Whether the next line with anything in it is quoted. */
+/** Returns whether the next line with anything in it is quoted. */
 function isQuoted(texts: string[], from: number): boolean {
   const next = texts.slice(from, from + 4).find((line) => line.trim() !== '');
   return next !== undefined && quote.test(next);

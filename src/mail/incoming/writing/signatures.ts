@@ -1,4 +1,4 @@
-/** Where what somebody wrote ends: separators, and what mail programs add. */
+/** Finds the end of the written text: separators, and the lines that mail programs add. */
 
 /** A line of nothing but separators: `-- `, `___`, `***`, `ᐧ`. */
 export const isDelimiter = (line: string): boolean =>

@@ -7,7 +7,7 @@ import { type Kind, type Line, readLines } from './lines.ts';
 import { findClosing } from './signatures.ts';
 
 export interface Written {
-  /** What was newly written, without what it quotes, and without signatures. Quotes stay where answers stand between them. */
+  /** The newly written text, without quotes and signatures. Quotes stay where answers stand between them. */
   text: string;
   /** The writer's own sentences alone: no quoted line, no closing, no name, no line of links. This is what is judged. */
   own_words: string;
@@ -20,7 +20,7 @@ export interface Written {
 /** More is neither kept nor judged. */
 const most_text = 100_000;
 
-/** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
+/** Reads the text that the writer of a mail added. HTML is read where a mail has no text. */
 export function readWritten({ text, html }: { text: string; html: string }): Written {
   const reads_html = isStub(text) && html !== '';
   const source = normalize((reads_html ? withShortLines(readHtml(html)) : text).slice(0, most_text));
