@@ -25,7 +25,7 @@ export interface ApiOptions {
   store: Store;
   services: Services;
   log: Logger;
-  /** What it serves; those that this service offers when left out. */
+  /** The products that it serves; all of this service by default. */
   products?: Products;
   /** Other limits than the usual ones. */
   limits?: Partial<ServerLimits>;

@@ -153,7 +153,7 @@ const Environment = z.object({
 
 export type Config = Readonly<z.infer<typeof Environment>>;
 
-/** What can be set, for people: a name, what it means, and what holds when it is unset. */
+/** The settings, for people: the name, the meaning, and the default. */
 export const settings = Object.entries(Environment.shape).map(([name, setting]) => ({
   name,
   meaning: setting.description ?? '',
@@ -173,8 +173,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 }
 
 /**
- * What may be misspelt: every unknown `RAIL_…`, and what differs from another setting by underscores and by a few letters. A sentence for each;
- * none of them is an error, because others set variables too.
+ * Finds names that may be misspelt: every unknown `RAIL_…`, and those that differ from another setting by underscores and by a few letters. Returns a
+ * sentence for each; none of them is an error, because others set variables too.
  */
 export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
   const unknown = Object.keys(environment).filter(
@@ -194,7 +194,7 @@ function isNearly(given: string, setting: string): boolean {
   return Math.abs(a.length - b.length) <= most && distance(a, b) <= most;
 }
 
-/** How many letters are to be added, left out or replaced (Levenshtein). */
+/** Returns the number of letters to add, remove or replace (Levenshtein). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, nth) => nth);
   for (const [nth, letter] of [...a].entries()) {
@@ -225,10 +225,10 @@ function isTaken(use: () => unknown): boolean {
   }
 }
 
-/** Whether errors include their stack: known even where the environment is invalid. */
+/** Returns whether errors include their stack: known even where the environment is invalid. */
 export const wantsStacks = (environment: NodeJS.ProcessEnv = process.env): boolean =>
   ['trace', 'debug'].includes(environment.LOG_LEVEL ?? '');
 
-/** Whether npx runs this process: it does so through a shell, which does not forward signals. */
+/** Returns whether npx runs this process: it does so through a shell, which does not forward signals. */
 export const isRunByNpx = (environment: NodeJS.ProcessEnv = process.env): boolean =>
   environment.npm_lifecycle_event === 'npx';

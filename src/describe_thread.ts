@@ -1,4 +1,4 @@
-/** What the thread runs that describes a product, so that requests are answered meanwhile. It ends when it has. */
+/** The thread that describes a product, so that requests are answered meanwhile. It ends when it has. */
 import type { Texts } from './core/description/texts.ts';
 import { answerTasks } from './core/threads/answer_tasks.ts';
 import { describe } from './describe.ts';
@@ -6,7 +6,7 @@ import { products } from './products.ts';
 import type { Product } from './webhooks/product.ts';
 
 export interface Asked {
-  /** Which of the products. */
+  /** The index of the product. */
   nth: number;
   base_url: string;
 }

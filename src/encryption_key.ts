@@ -40,7 +40,7 @@ async function generateKey(config: Config): Promise<void> {
   await rm(unnamed);
 }
 
-/** Whether the keys are those of the data directory, which rail generates. */
+/** Returns whether the keys are those of the data directory, which rail generates. */
 export const hasOwnKeys = (config: Config): boolean => !config.RAIL_ENCRYPTION_KEY && existsSync(keyFile(config));
 
 /**

@@ -26,7 +26,7 @@ await createCommandLine()
   .catch((error) => {
     process.exitCode = fail(error);
   });
-// What was printed may still wait for its reader: a pipe holds 64 KiB.
+// Printed text may still wait for its reader: a pipe holds 64 KiB.
 await Promise.all(
   [process.stdout, process.stderr].map((stream) => new Promise((flushed) => stream.write('', flushed))),
 );

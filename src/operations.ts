@@ -2,7 +2,7 @@ import { products } from './products.ts';
 
 const apis = await Promise.all(products.map(({ loadApi }) => loadApi()));
 
-/** Of all products. */
+/** The operations of all products. */
 export const operations = apis.flatMap((api) => api.operations);
 /** Every scope that a key may have. */
 export const scopes = [

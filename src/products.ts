@@ -9,18 +9,18 @@ import { webhooks } from './webhooks/index.ts';
 import type { Products } from './webhooks/product.ts';
 import type { RetryTimes } from './webhooks/queue/due_retries.ts';
 
-/** What this service offers: one line a product. */
+/** The products of this service: one line each. */
 export const products: Products = [program, recruitment];
 
 const parts: Part[] = [core, webhooks, data, ...products];
 
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
-/** What `/metrics` shows of the database. */
+/** The figures of the database in `/metrics`. */
 export const backlogs = [jobBacklog(schedules), ...parts.flatMap((part) => part.backlog ?? [])];
 export const extensions = parts.flatMap((part) => part.extension ?? []);
 export const audits = parts.flatMap((part) => part.audits);
-/** Of the products whose retries are sent at these times. */
+/** The delivery prefixes of products whose retries are sent at these times. */
 export const deliveryPrefixes = (times: RetryTimes): string[] =>
   products.flatMap(({ events }) => (events.retries === times ? [events.delivery_prefix] : []));
 export const writeEvents = eventWriter(products.map(({ events }) => events));

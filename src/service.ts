@@ -22,7 +22,7 @@ import { createMailer } from './mail/smtp.ts';
 export const createLog = (config: Pick<Config, 'LOG_LEVEL'>): Logger =>
   pino(logOptions(config), pino.destination({ dest: 2, sync: true }));
 
-/** What every log has and hides, wherever it goes. */
+/** The fields and redactions of every log, wherever it goes. */
 export const logOptions = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): LoggerOptions => ({
   level: LOG_LEVEL,
   base: null,
@@ -78,11 +78,11 @@ export async function closeStore({ database, replica }: Store): Promise<void> {
 /** A host as it stands in a URL: an IPv6 address in brackets. */
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
-/** Whether to listen there is to listen on every address: no link can name it. */
+/** Returns whether a host means every address, which no link can name. */
 export const isEveryAddress = (host: string): boolean =>
   ['0.0.0.0', '[::]'].includes(URL.parse(`http://${urlHost(host)}`)?.hostname ?? '');
 
-/** Where a client on this machine reaches what listens on `host`. */
+/** Returns the URL by which a client on this machine reaches a server on `host`. */
 export function localUrl(host: string, port: number): string {
   const loopback = host.includes(':') ? '::1' : '127.0.0.1';
   return `http://${urlHost(isEveryAddress(host) ? loopback : host)}:${port}`;
@@ -96,7 +96,7 @@ export function requireBaseUrl({ HOST, BASE_URL }: Config): void {
   );
 }
 
-/** What handlers and tasks need besides the store. Says loudly when private addresses are allowed. */
+/** Opens the services that handlers and tasks need besides the store. Logs a warning when private addresses are allowed. */
 export async function openServices(config: Config, log: Logger, database: Database): Promise<Services> {
   const vault = await openVault(config, database);
   if (config.RAIL_WEBHOOK_ALLOW_PRIVATE) {
@@ -150,13 +150,16 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-/** What a process that serves or works waits for, as a sentence; undefined where the database is ready for it, was used with its key, and takes writes. */
+/**
+ * Returns the reason why a process cannot serve or work yet, as a sentence; undefined where the database is ready for it, was used with its key, and
+ * takes writes.
+ */
 export const whyUnfit = async (database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> =>
   (await whyNotReady(database)) ?? (await findWrongKey(database, vault)) ?? whyNoSpace(database);
 
 interface WaitOptions {
   log: Logger;
-  /** How long to try again, in milliseconds; 0 for one try. */
+  /** The time of all tries, in milliseconds; 0 for one try. */
   max_wait_ms: number;
   /** Ends the waiting. */
   stopping?: AbortSignal;

@@ -1,6 +1,6 @@
 import type { Part } from './part.ts';
 
-/** What core itself schedules and encrypts. */
+/** The schedules and encrypted columns of core itself. */
 export const core: Part = {
   schedules: [{ name: 'core/purge_expired', cron: '17 * * * *', missed: 'latest' }],
   encrypted: [{ table: 'core.idempotency_key', id: 'key', columns: ['reply'] }],

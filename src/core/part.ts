@@ -3,16 +3,16 @@ import type { Extension } from './jobs/extension.ts';
 import type { Schedule } from './jobs/schedule.ts';
 import type { Backlog } from './metrics/backlog.ts';
 
-/** What a part of the service (core, webhooks, each product) adds to the processes and commands that serve all of them. */
+/** The additions of a part of the service (core, webhooks, each product) to the processes and commands that serve all of them. */
 export interface Part {
-  /** What runs by the clock. Time lives in rows: a tick looks for what is due by then. */
+  /** Scheduled tasks. Time lives in rows: a tick looks for what is due by then. */
   schedules: Schedule[];
   /** Every column with encrypted values: what `rail rotate-encryption-key` re-encrypts. A column that is missing here is lost with the old key. */
   encrypted: EncryptedTable[];
   /** SQL functions that return what must not be, as rows of (invariant, organization_id, subject_id, detail): what `rail audit` reads. */
   audits: string[];
-  /** What it has waiting in the database, for `/metrics`. */
+  /** The figures of its backlog in the database, for `/metrics`. */
   backlog?: Backlog;
-  /** What it adds to a worker besides its tasks. */
+  /** The extension of a worker besides its tasks. */
   extension?: Extension;
 }

@@ -23,7 +23,7 @@ const POLL_MS = 20;
 const TURN_MS = 180_000;
 /** Bounds the replay of the log after a crash. */
 const READY_MS = 120_000;
-/** How long what an earlier Postgres left behind (its backends, its port) may hinder a new one. */
+/** The time in which the remains of an earlier Postgres (its backends, its port) may delay a new one. */
 const IN_USE_MS = 15_000;
 const SHUTDOWN_MS = 15_000;
 const LOG_BYTES = 10_000_000;
@@ -44,7 +44,7 @@ const SETTINGS = {
 };
 
 export interface EmbeddedPostgres {
-  /** Of the database `rail`, as its superuser. */
+  /** The URL of the database `rail`, as its superuser. */
   url: string;
   /** By `own`: started, or taken over running. By `use`: started, or found running. */
   origin: 'started' | 'taken_over' | 'found';
@@ -179,7 +179,7 @@ const writeOwner = (paths: Paths, port?: number): Promise<void> =>
 const readOwner = async (paths: Paths): Promise<string[]> =>
   (await readFile(ownerFile(paths), 'utf8')).trim().split('\n');
 
-/** Where the owner, whose Postgres has died, looks for it. Undefined without an owner. */
+/** Returns the port at which the owner looks for its Postgres, which has died. Undefined without an owner. */
 async function ownersPort(paths: Paths): Promise<number | undefined> {
   const unowned = tryLock(`${paths.cluster}.users`, 'reserved');
   unowned?.release();

@@ -49,7 +49,7 @@ async function startUntilItRuns(stopping: AbortSignal, start: Start, log: Log): 
   }
 }
 
-/** Whether a process has this id: of whatever program, and of whatever user. */
+/** Returns whether a process has this id: of whatever program, and of whatever user. */
 export function isProcess(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -1,4 +1,4 @@
-/** Where the embedded Postgres is: the directory of its data, the directory of its programs, and the user it runs as. */
+/** The paths of the embedded Postgres: the directories of its data and of its programs; and the user it runs as. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -39,7 +39,7 @@ export interface Paths {
 
 type Log = (line: string) => void;
 
-/** What the programs of Postgres run with: nothing of rail's environment, and a directory every user can enter. */
+/** The environment of Postgres' programs: nothing of rail's, and a directory every user can enter. */
 export const SPAWN_OPTIONS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } };
 
 const run = promisify(execFile);

@@ -20,7 +20,7 @@ export async function stablePort(): Promise<number> {
   throw new Error(`No free port was found between ${first} and ${last}.`);
 }
 
-/** Whether a server can listen on this port of loopback. */
+/** Returns whether a server can listen on this port of loopback. */
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
   try {

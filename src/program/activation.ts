@@ -15,7 +15,7 @@ import { type Interval, interval_formats } from './reports/window.ts';
 import { giveCoupon } from './tracking/coupon.ts';
 import { isWithinBounds, rate_bound } from './tracking/link.ts';
 
-/** What the recruitment service may ask of the affiliate program service: this file is all that it imports of it. */
+/** The interface of the affiliate program for the recruitment service, which imports nothing else of it. */
 
 export { type Interval, interval_formats } from './reports/window.ts';
 export { rate_units } from './tracking/link.ts';
@@ -32,7 +32,7 @@ interface RuleTerms {
 }
 
 /**
- * Whether a program can have a rule with these terms.
+ * Checks that a program can have a rule with these terms.
  * @param within the field of the request that holds them
  * @throws Problem resource_not_found, invalid_parameter, currency_mismatch, naming the field
  */
@@ -106,12 +106,12 @@ export interface Activation {
   partner_id: string | null;
   /** The addresses of the person, the best first. */
   emails: string[];
-  /** Whether two addresses are spellings of one mailbox, as everywhere else in recruitment. */
+  /** Returns whether two addresses are spellings of one mailbox, as everywhere else in recruitment. */
   isSameMailbox(one: string, other: string): boolean;
-  /** Of a new partner. */
+  /** The profile of a new partner. */
   profile: Partial<Pick<Partner, 'display_name' | 'website_url' | 'country_code'>>;
   terms: AgreedTerms;
-  /** What the rule and the bonus are called. */
+  /** The name of the rule and the bonus. */
   title: string;
 }
 
@@ -120,7 +120,7 @@ interface Activated {
   rule_id: string;
   /** The bonus that pays the upfront fee. */
   bonus_id: string | null;
-  /** Whether the partner existed before. */
+  /** True if the partner existed before. */
   linked_existing: boolean;
 }
 
@@ -238,7 +238,7 @@ interface RevenueWindow {
   interval: Interval | null;
 }
 
-/** What one partner brought in a period, in one currency. */
+/** The revenue of one partner in a period, in one currency. */
 export interface PartnerRevenue {
   partner_id: string;
   period: string | null;
@@ -249,7 +249,7 @@ export interface PartnerRevenue {
   commissions_minor: number;
 }
 
-/** What partners brought in a window, each since a time of their own, as the reports of the program count it. */
+/** Reads the revenue of partners in a window, each since a time of their own, as the reports of the program count it. */
 export const revenueOf = (
   tx: Tx,
   partners: { partner_id: string; since: string }[],

@@ -41,7 +41,7 @@ const amounts = {
   discount_minor: minorNotNegative,
 };
 
-/** What can be done with a sale once it is recorded. */
+/** Operations on a recorded sale. */
 export const saleChangeOperations: Operation[] = [
   operation({
     name: 'sales.update',

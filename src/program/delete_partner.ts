@@ -11,7 +11,7 @@ import { type Partner, partners } from './partners/partner.ts';
 import { deletePendingPayouts } from './payouts/release.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
-/** What ends with a partner: the application, the links, the referrals that have not signed up, and the unpaid commissions. */
+/** Deletes a partner. The application, the links, the referrals that have not signed up, and the unpaid commissions end with it. */
 export const deletePartnerOperations: Operation[] = [
   operation({
     name: 'partners.delete',

@@ -56,7 +56,7 @@ const rail = {
 const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
 const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
 
-/** What the examples of the description hold: the records of one story, and what they are after each operation. */
+/** The examples of the description: the records of one story, and their state after each operation. */
 export const examples: Examples = {
   records: {
     ...{ program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund },

@@ -17,7 +17,7 @@ import { clicks } from './tracking/click.ts';
 import { coupons } from './tracking/coupon.ts';
 import { referrals } from './tracking/referral.ts';
 
-/** What the change feed gives: every resource of the product. Events have a feed of their own in their list. */
+/** The change feed: every resource of the product. Events have a feed of their own in their list. */
 export const feed: Feed = {
   resources: [
     ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],

@@ -7,7 +7,7 @@ const commission_statuses = Object.entries(commission_states)
   .map(([status, { doc }]) => `\`${status}\` (${doc})`)
   .join(', ');
 
-/** How the parts of the program service work together: the description begins with it. */
+/** The introduction of the API description: explains how the parts of the program service work together. */
 export const guide = `1. A **program** (\`POST /v1/programs\`) holds the settings. Its **rules** (\`POST /v1/rules\`) set what a sale earns; without a rule, no sale earns a commission.
 2. A **partner** joins: you add one (\`POST /v1/partners\`), or somebody applies (\`POST /v1/applications\`, or a partner with the status \`pending\`) and you decide (\`POST /v1/applications/{id}/approve\` or \`/reject\`).
 3. A **link** (\`POST /v1/links\`) is a page of your site with the partner's value in its query, as \`?ref=ada\`; the partner's handle works on any page without a link. When a visitor arrives with one, your site sends \`POST /v1/clicks\` and keeps the id of the **click** with the visitor. The \`short_url\` of a link records the click itself and redirects to the page with the visitor's own query and the id of the click, as \`?ref=ada&rail_click=clk_…\`: your site keeps that id instead of sending \`POST /v1/clicks\`, and sends it as \`click_id\` with \`POST /v1/customers\` when the visitor signs up. Where no click was recorded, there is no \`rail_click\`. A job creates the **referral** from the click: which partner is credited, and until when.
@@ -52,7 +52,7 @@ const remedies: Record<(typeof payout_error_codes)[number], string> = {
 };
 const error_codes = rows(payout_error_codes.map((code) => [code, remedies[code]]));
 
-/** How partners are paid: a chapter of the description. The test runs its examples. */
+/** The chapter of the description about paying partners. The test runs its examples. */
 export const paying_partners = `You pay partners in four steps: set up a rail, create a batch, send its payouts, and record what the bank reports. Amounts never cross currencies: a partner who earned in EUR and USD has a payout in each.
 
 In the examples, \`$RAIL\` is the address of the service, \`$KEY\` an API key with the scopes \`payouts:write\` and \`payouts:send\`, and \`$PROGRAM\` the id of a program.

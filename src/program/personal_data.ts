@@ -1,4 +1,4 @@
-/** What is stored about a customer as a person: exported, and erased. */
+/** Exports and erases the personal data that is stored about a customer. */
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
@@ -116,11 +116,11 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
 /** Reports count by host and path; a query can hold anything. */
 const withoutQuery: Sql = sql`regexp_replace(t.landing_url, '[?#].*$', '')`;
 
-/** Where else a customer stands than by their own id. */
+/** Records of a customer that are found by more than their id. */
 interface Traces {
-  /** Of the same browser, whatever partner they were credited to. */
+  /** Referrals of the same browser, whatever partner they were credited to. */
   referral_ids: string[];
-  /** Of the same browser, also those that earned no credit. */
+  /** Clicks of the same browser, also those that earned no credit. */
   click_ids: string[];
   risk_flag_ids: string[];
   /** Deleted ones too. */
@@ -186,7 +186,7 @@ const types_about_customers = Object.entries<EventType>(catalogue)
 
 const log = { catalogue, ...prefixes };
 
-/** What the events about a customer name. */
+/** The ids that events about a customer mention. */
 interface Mentioned {
   customer_id: string;
   program_id: string;

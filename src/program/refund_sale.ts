@@ -11,7 +11,7 @@ import { assessLater } from './programs/assess_later.ts';
 import { NewRefund, recordRefund, refuseImpossibleTime, refuseRepeatedRefund } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
 
-/** What follows from a refund: the sale's status, the customer's, and the commissions. */
+/** Records a refund, and its effects: the sale's status, the customer's, and the commissions. */
 export const refundOperations: Operation[] = [
   operation({
     name: 'sales.refund',
@@ -55,7 +55,10 @@ async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale
   return after;
 }
 
-/** What the refund says, or all that is left. @throws Problem refund_exceeds_sale, sale_already_refunded */
+/**
+ * Returns the amount of the refund: the one sent, or all that is left.
+ * @throws Problem refund_exceeds_sale, sale_already_refunded
+ */
 function amountOf(refund: NewRefund, sale: Sale): number {
   const left = sale.amount_minor - sale.refunded_minor;
   if (sale.amount_minor === 0) {

@@ -12,7 +12,7 @@ import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings 
 
 const ProgramChanges = z.strictObject(settings).partial();
 
-/** What decides whether money moves without a person, without a second one, and how much: only `payouts:send` moves money. */
+/** The settings that decide whether money moves without a person, without a second one, and how much: only `payouts:send` moves money. */
 const sending_settings = [
   'payout_approval_required',
   'auto_payouts_enabled',

@@ -4,7 +4,7 @@ import { catalogue, prefixes } from './events/catalogue.ts';
 import { partners } from './partners/partner.ts';
 import { programs } from './programs/program.ts';
 
-/** What the webhooks of affiliate programs have of their own. */
+/** The settings of the webhooks of affiliate programs. */
 export const events: EventPolicy = {
   product: 'program',
   path: '/v1',

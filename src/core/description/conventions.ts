@@ -6,7 +6,7 @@ import { api_version, default_address_rate, max_body_bytes, max_body_depth, max_
 import { type Described, rootOf } from './described.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
 
-/** What holds for every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry it. */
+/** The conventions of every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry them. */
 export const conventions = (described: Described): { title: string; text: string }[] => [
   { title: 'How it works', text: described.guide },
   ...(described.chapters ?? []),
@@ -14,7 +14,7 @@ export const conventions = (described: Described): { title: string; text: string
   ...ofWebhooks(described),
 ];
 
-/** What a key may see that can choose where events are sent. */
+/** Describes the data that a key sees if it can choose where events are sent. */
 function eventsScope(operations: Operation[]): string {
   const scope = operations.find(({ name }) => name.endsWith('webhook_endpoints.create'))?.scope;
   if (scope === undefined) return '';

@@ -9,7 +9,7 @@ import type { Texts } from './texts.ts';
 /** A text or a file that is the same for everybody. */
 export interface Page {
   text: string | Buffer;
-  /** Of the text, in letters that an address takes. */
+  /** The hash of the text, in letters that an address takes. */
   hash: string;
   /** Compressed by the first who asks for it so, in a thread of its own. */
   gzipped?: Promise<Buffer>;

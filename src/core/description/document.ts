@@ -85,7 +85,7 @@ function withContents(content: string): string {
   return `<nav aria-label="Contents">${chapters.join(' ')}</nav>\n${addressed}`;
 }
 
-/** What is wider than the page scrolls in a box of its own, which the keyboard reaches. */
+/** Returns a block of code. A block wider than the page scrolls in a box of its own, which the keyboard reaches. */
 export const block = (code: string): string =>
   `<pre tabindex="0" role="region" aria-label="Code"><code>${escaped(code)}</code></pre>`;
 

@@ -6,22 +6,22 @@ type Fields = Record<string, unknown>;
 const times = { early: '2026-11-21T09:30:00.000Z', late: '2026-12-21T09:30:00.000Z' };
 const late = /^(ends|expires|due|mature|to|created_before)(_at)?$/;
 
-/** When an example updates something. */
+/** The time of updates in examples. */
 export const update_time = times.early;
 
-/** What a product's examples hold. */
+/** The examples of a product. */
 export interface Examples {
   /** The records of one story, by their `object`: where an example shows one, it has these values, so that ids, amounts and times agree everywhere. */
   records: Record<string, Fields>;
   /** By operation: the body that it sends, and what the record is afterwards where that differs from the story's end. */
   operations: Record<string, { body?: Fields; reply?: Fields }>;
-  /** When each event happened, by its type. */
+  /** The time of each event, by its type. */
   event_times: Record<string, string>;
   /** Plausible values for other fields that a schema says no more of than their type, by their names. */
   values: Fields;
 }
 
-/** What examples are made from: the schemas of the document, and the product's own values. */
+/** The sources of examples: the schemas of the document, and the product's own values. */
 export interface Samples extends Examples {
   schemas: Schemas;
 }
@@ -31,7 +31,7 @@ export const samplesOf = (schemas: Schemas, examples: Examples): Samples => ({
   values: { ...common_values, ...examples.values },
 });
 
-/** When an event of the type happened in the examples. */
+/** Returns the time of an event of the type in the examples. */
 export const eventTime = ({ event_times }: Examples, type: string): string =>
   event_times[type] ?? event_times[type.split('.')[0] as string] ?? times.early;
 
@@ -166,7 +166,7 @@ function exampleString(
   return [...named, ...by_pattern].find(fits) ?? 'x'.repeat(Math.max(minLength, 1));
 }
 
-/** What records say: `partner_id` is the id of a partner, and an example of another field may stand with a record that has it. */
+/** Takes a value from the records: `partner_id` is the id of a partner, and an example of another field may stand with a record that has it. */
 function elsewhere(name: string, samples: Samples): unknown {
   const records = Object.values(samples.schemas).map(({ properties = {} }) => properties);
   const noun = records.find(({ object }) => object?.const !== undefined && `${object.const}_id` === name);
@@ -185,7 +185,7 @@ function byFormat(format: string | undefined, name: string): string | undefined 
   return undefined;
 }
 
-/** What the schema itself says: a value, or an example. */
+/** Returns the value that the schema itself gives: a constant, or an example. */
 function said({
   const: constant,
   enum: allowed,

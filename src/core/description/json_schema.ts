@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What of JSON Schema the description's schemas use. */
+/** The part of JSON Schema that the description's schemas use. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -54,7 +54,7 @@ export function override({
   zodSchema: z.core.$ZodTypes;
   jsonSchema: z.core.JSONSchema.BaseSchema;
 }) {
-  // What callers send with a time zone of theirs, and addresses, are narrower than their formats.
+  // Times that callers send with a zone of theirs, and addresses, are narrower than their formats.
   const { format, offset } = zodSchema._zod.def as { format?: string; offset?: boolean };
   if (jsonSchema.format !== undefined && format !== 'email' && !offset) delete jsonSchema.pattern;
   delete jsonSchema.propertyNames;
@@ -67,14 +67,14 @@ export function override({
   }
 }
 
-/** What the libraries make of z.json(), a reference to a definition that they invent, is any JSON. */
+/** Replaces the libraries' schema of z.json(), a reference to a definition that they invent, with any JSON. */
 export const anyJson = <T>(document: T): T =>
   JSON.parse(JSON.stringify(document), (key, value) => {
     if (key === '$defs') return undefined;
     return typeof value?.$ref === 'string' && /schema\d+$/.test(value.$ref) ? {} : value;
   });
 
-/** What is said of a value is said of the field too that may hold null in its place. */
+/** Moves the description of a value to the field that may hold null in its place. */
 export const saidOutside = <T>(document: T): T =>
   JSON.parse(JSON.stringify(document), (_, value) => {
     if (!Array.isArray(value?.anyOf) || value.description !== undefined) return value;

@@ -299,7 +299,7 @@ function boundsOf(field: Schema): string[] {
   ].filter(Boolean);
 }
 
-/** What is true of every number in JSON that is exact is not worth a word. */
+/** Omits the bounds that every exact number in JSON has. */
 const unlessExtreme = (bound: number | undefined): number | undefined =>
   Math.abs(bound ?? 0) === Number.MAX_SAFE_INTEGER ? undefined : bound;
 
@@ -309,7 +309,7 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return least === undefined ? `at most ${most}${unit}` : `${least} to ${most}${unit}`;
 }
 
-/** What a nullable field is when it is not null. */
+/** Returns the schema of a nullable field when it is not null. */
 const nonNull = (field: Schema): Schema =>
   (field.anyOf ?? field.oneOf)?.find((branch) => !typesOf(branch).every((name) => name === 'null') || branch.$ref) ??
   field;

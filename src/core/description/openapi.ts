@@ -246,7 +246,7 @@ function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
   };
 }
 
-/** What the reply to an operation has that the story's record has not: what a deletion deleted, what an update sent, and what the product says. */
+/** Returns the fields of the reply that differ from the story's record: the deleted id, the fields of an update, and the product's own. */
 function changesBy(
   { name, method }: Operation,
   { properties = {} }: Schema,
@@ -263,7 +263,7 @@ function changesBy(
 const isNothing = ({ type, properties = {} }: Schema): boolean =>
   type === 'object' && Object.keys(properties).length === 0;
 
-/** Where nothing can be expanded or included, the parameter is not worth a line. */
+/** Returns whether anything can be expanded or included: else the parameter is left out. */
 const takesSomething = ({ schema }: Parameter): boolean => schema.items?.not === undefined;
 
 /** Lists in the query are separated by commas. That an empty one is the default says nothing, and clients would send it. */
@@ -278,7 +278,7 @@ const headerParameters = ({ method }: Operation): Parameter[] =>
     (name) => ({ $ref: `#/components/parameters/${name}` }) as Parameter,
   );
 
-/** What an operation answers when it refuses, by status. */
+/** Returns the errors of an operation, by status. */
 const refusals = (operation: Operation, common: Map<string, ProblemCode[]>): Record<string, Response> =>
   Object.fromEntries(
     [...errorsByStatus(operation)].map(([status, codes]) => [
@@ -324,11 +324,11 @@ const saidAlready = (body: Schema, { properties: known = {} }: Schema): Schema =
     : {}),
 });
 
-/** What is said of a field, unless it is only whose id it holds. */
+/** Returns the description of a field, unless it only names the object that it is the id of. */
 const meaningOf = ({ description }: Schema): string | undefined =>
   /^`\w+_…`$/.test(description ?? '') ? undefined : description;
 
-/** What a record says of its field, as it holds for input: what null means goes where null cannot be sent. */
+/** Returns a record's description of a field, for input: sentences about null are left out where null cannot be sent. */
 const taken = (field: Schema, description: string | undefined): string | undefined =>
   field.anyOf ? description : description?.replaceAll(/ ?\bNull\b[^.]*\./g, '') || description;
 
@@ -377,7 +377,7 @@ function tagsOf(operations: Operation[]): Document['tags'] {
   });
 }
 
-/** What is said of the records that a list lists. */
+/** Returns the description of the records of a list. */
 function rowsOf({ reply }: Operation): { description?: string } | undefined {
   const { data } = (reply as Partial<z.ZodObject>).shape ?? {};
   return data instanceof z.ZodArray ? z.globalRegistry.get(data.element as z.ZodType) : undefined;

@@ -95,7 +95,7 @@ export const headers = {
   'Retry-After': header('The number of seconds to wait before you retry.', { type: 'integer' }),
 };
 
-/** What every response carries, of these. */
+/** The headers of every response, of these. */
 export const every_response = Object.keys(headers).filter(
   (name) => !['Idempotent-Replayed', 'Retry-After'].includes(name),
 );

@@ -4,7 +4,7 @@ import { sampleId, timestamp } from '../values/fields.ts';
 import { anyJson, opened, override, type Schema, saidOutside } from './json_schema.ts';
 import { json, type Parameter, type PathOperation, parameter } from './openapi_parts.ts';
 
-/** What the description needs to know of a type of event. */
+/** A type of event, as the description needs it. */
 export interface DescribedEvent {
   doc: string;
   data: z.ZodObject;
@@ -14,42 +14,42 @@ export interface DescribedEvent {
   example: object;
 }
 
-/** How events are delivered. The numbers are those that the sender goes by. */
+/** The terms of delivery. The numbers are those that the sender uses. */
 export interface DeliveryTerms {
   /** `evt` */
   id_prefix: string;
   /** `whd` */
   delivery_prefix: string;
-  /** What an endpoint listens to, as a word: `program`. */
+  /** The noun of the subject that an endpoint listens to: `program`. */
   subject: string;
   /** Whose postbacks there are, by which field an endpoint becomes one, and what it receives. Null: there are none. */
   postbacks: { noun: string; field: string; families: string } | null;
   /** The body, and what it holds besides id, type, created_at and data. */
   envelope(event: EmittedEvent): object;
   envelope_fields: Record<string, z.ZodType>;
-  /** What is said of those. */
+  /** The description of those fields. */
   envelope_doc: string;
   user_agent: string;
-  /** How long a receiver may take to answer. */
+  /** The time that a receiver has to answer. */
   timeout_ms: number;
   /** The least wait before each attempt but the first. */
   waits_s: number[];
   /** Only https addresses are taken. */
   https_only: boolean;
-  /** Whether webhooks name what caused their event. */
+  /** True if webhooks name the request that caused their event. */
   names_requests: boolean;
-  /** Whether all events are listed, and deliveries replayed in bulk. */
+  /** True if all events are listed, and deliveries replayed in bulk. */
   lists_all: boolean;
-  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
+  /** The number of an endpoint's newest deliveries that its log shows; null: all that are kept. */
   most_in_log: number | null;
   /** Minutes of the hour at which retries that are due are made; none: every minute. */
   sweep_minutes: number[];
-  /** How long a secret signs on after a rotation. */
+  /** The time for which a secret still signs after a rotation. */
   overlap_ms: number;
-  /** How long events and deliveries are kept, which is how far back they can be replayed. */
+  /** The retention of events and deliveries, which is how far back they can be replayed. */
   kept_days: number;
   most_endpoints: number;
-  /** When an endpoint that fails is disabled. */
+  /** The rule that disables a failing endpoint. */
   switch_off: { least_failures: number; within_days: number; span_days: number };
 }
 
@@ -131,7 +131,7 @@ export function webhook(
   };
 }
 
-/** Whether postbacks receive it, where there are any. */
+/** Describes whether postbacks receive it, where there are any. */
 function postbackText({ postback }: DescribedEvent, { postbacks }: DeliveryTerms): string[] {
   if (!postbacks) return [];
   const who = `${postbacks.noun.charAt(0).toUpperCase()}${postbacks.noun.slice(1)} postbacks`;

@@ -3,7 +3,7 @@ import type { Operation } from '../resource/operation.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import type { Schema } from './json_schema.ts';
 
-/** What every operation may answer: the key, its rate, the version, and what went wrong on our side. */
+/** The errors of every operation: about the key, its rate, the version, and internal faults. */
 export const errors_of_all: ProblemCode[] = [
   'missing_api_key',
   'invalid_api_key',
@@ -22,13 +22,13 @@ export const errors_of_all: ProblemCode[] = [
   'service_unavailable',
 ];
 
-/** What besides every operation may answer that is no GET. */
+/** The further errors of every operation that is no GET. */
 export const errors_of_bodies: ProblemCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
 
 /** And what every POST may, because it may carry an idempotency key. */
 export const errors_of_keys: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_flight'];
 
-/** What is answered before there is an operation: to paths and methods that there are not. */
+/** The errors of paths and methods that do not exist. */
 export const errors_of_requests: ProblemCode[] = ['route_not_found', 'method_not_allowed'];
 
 /** Every code that an operation can answer, once: what follows from what it takes, and what it says of itself. */

@@ -7,7 +7,7 @@ import { escaped, guideLinks } from './document.ts';
 
 const script_path = '/docs/scalar.js';
 
-/** What the page shows, the first one unless another is chosen. */
+/** The services of the page; the first one is shown unless another is chosen. */
 type ReferredServices = [ReferredService, ...ReferredService[]];
 interface ReferredService {
   title: string;
@@ -70,7 +70,7 @@ async function load(of: ReferredServices): Promise<Reference> {
   return { html: page(html), script, policy: policyOf(html) };
 }
 
-/** What can be read before the script has loaded, and without it: what this is, and where all of it stands as text. */
+/** Adds the text that is read before the script has loaded, and without it: a summary, and links to the descriptions as text. */
 function withHead(html: string, services: ReferredServices): string {
   const texts = services
     .map(

@@ -1,7 +1,7 @@
 import type { Operation } from '../resource/operation.ts';
 import { nounOf } from '../values/noun.ts';
 
-/** What some verbs of operations' names are in a title. */
+/** The verbs of operations' names that differ in a title. */
 const verbs: Record<string, string> = { get: 'retrieve', put: 'set' };
 
 /** The short name of an operation, as a menu shows it: `Refund a sale` of `sales.refund`, `Set a tax form` of `partners.put_tax_form`. */

@@ -20,7 +20,7 @@ export async function findWrongKey(database: Pick<Database, 'query'>, vault: Vau
   return undefined;
 }
 
-/** Whether the database can be compared: one that lacks its migrations has nowhere to keep the value. */
+/** Returns whether the database can be compared: one that lacks its migrations has nowhere to keep the value. */
 export async function hasKeyCheck(database: Database): Promise<boolean> {
   const [row] = await run<{ found: boolean }>(
     database,
@@ -53,7 +53,7 @@ async function read(database: Pick<Database, 'query'>): Promise<Buffer | undefin
   return row?.value;
 }
 
-/** Of two processes that start at once, one stores it; the other compares its keys with that. */
+/** Stores the value. Of two processes that start at once, one stores it; the other compares its keys with that. */
 async function store(database: Pick<Database, 'query'>, vault: Vault): Promise<Buffer> {
   await run(
     database,

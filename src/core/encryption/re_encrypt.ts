@@ -11,7 +11,7 @@ export interface EncryptedTable {
   columns: string[];
 }
 
-/** How many values of a column are encrypted with the same key. */
+/** The number of values of a column that are encrypted with the same key. */
 export interface EncryptedCount {
   table: string;
   column: string;
@@ -34,7 +34,7 @@ interface PrimaryKey {
   id: string;
 }
 
-/** Of each encrypted column the id of its value's key; null where there is no value. */
+/** The id of the key of each encrypted column; null where there is no value. */
 type KeyIds = PrimaryKey & Record<string, string | null>;
 
 type EncryptedRow = PrimaryKey & { values: (Buffer | null)[] };

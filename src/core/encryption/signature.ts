@@ -2,7 +2,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import { Problem } from '../values/problem.ts';
 import { sameText } from './vault.ts';
 
-/** How far a signature's time may be from the verifier's clock, in seconds: "five minutes". */
+/** The tolerance of a signature's time against the verifier's clock, in seconds: "five minutes". */
 export const signature_tolerance_s = 300;
 
 /** HMAC-SHA256 of `<t>.<body>`, hex: the `v1` of a `Rail-Signature`. */

@@ -28,7 +28,7 @@ const header_bytes = 1 + 4 + 12 + 16;
 export function createVault(keys: Buffer[]): Vault {
   const first = keys[0];
   if (!first || keys.some((key) => key.length !== 32)) throw new Error('An encryption key must have 32 bytes.');
-  // Of a key as a buffer, each call would make a key object of its own, which costs more than what it is for.
+  // Key objects are made once: from a buffer, each call would make its own, which costs more than the call itself.
   const by_id = new Map(keys.map((key) => [keyId(key).toString('hex'), createSecretKey(key)]));
   const current = createSecretKey(first);
   const current_id = keyId(first);
@@ -64,7 +64,7 @@ export function parseEncryptionKeys(text: string): Buffer[] {
 /** Gives the id of the key that a value was encrypted with, known or not. */
 export const keyIdOf = (encrypted: Buffer): string => encrypted.subarray(1, 5).toString('hex');
 
-/** Of all values as one. */
+/** Returns the hash of all values as one. */
 export function sha256(...values: (string | Buffer)[]): Buffer {
   const hash = createHash('sha256');
   for (const value of values) hash.update(value);

@@ -50,9 +50,9 @@ const idsChangedBy = (tx: Tx, { table, field }: { table: string; field: string }
   sql`select o.${raw(field)} from ${raw(table)} o where o.organization_id = ${tx.organization_id} and ${isNewTo('o', snapshot)}`;
 
 /**
- * Whether a row was written by a transaction that the snapshot did not see. A row that is visible now was not written by one that is still
- * to begin: such a number is of another database, from which this one was restored. It is asked for as a bigint too: for a table whose index
- * of it is of ranges of pages (BRIN), which knows no transactions.
+ * Returns whether a row was written by a transaction that the snapshot did not see. A visible row cannot be of a transaction that is still to begin:
+ * such a number is of another database, from which this one was restored. It is compared as a bigint too: for a table whose index of it is of ranges
+ * of pages (BRIN), which knows no transactions.
  */
 const isNewTo = (row: 't' | 'o', snapshot: string): Sql => {
   const changed_in = raw(`${row}.changed_in`);

@@ -6,7 +6,7 @@ import { sampleId } from '../values/fields.ts';
 import { type Feed, linesOf, personal_scope, seesPersonal } from './feed.ts';
 import { position_days } from './position.ts';
 
-/** What each line has that is not of its resource. */
+/** The fields of each line that are not of its resource. */
 const Line = z
   .looseObject({
     object: z.string().describe('The type of the object, or `export_position` on the last line.'),

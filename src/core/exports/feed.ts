@@ -5,7 +5,7 @@ import { hasScope } from '../resource/scope.ts';
 import { withoutEmailsIn } from '../values/texts/without_emails.ts';
 import { changesOf } from './changes.ts';
 
-/** What a product exports. */
+/** The export of a product. */
 export interface Feed {
   resources: AnyResource[];
   /** Those with emails, names and other personal data: who may not read them one by one needs a scope for that. */
@@ -18,7 +18,7 @@ export interface Feed {
 
 export const personal_scope = 'data:personal';
 
-/** Whether a caller with these scopes sees the personal data of a resource. */
+/** Returns whether a caller with these scopes sees the personal data of a resource. */
 export const seesPersonal = (scopes: string[], resource: AnyResource): boolean =>
   hasScope(scopes, readScope(resource)) || hasScope(scopes, personal_scope);
 

@@ -3,7 +3,7 @@ import type { Tx } from '../postgres/transaction.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 
-/** How long a position is good for. */
+/** The lifetime of a position. */
 export const position_days = 90;
 /** A position is given out again where nothing changed since, unless it is older than this. */
 const renewed_after_days = 1;

@@ -26,7 +26,7 @@ function cell(value: unknown): string {
   return typeof value === 'object' ? field(JSON.stringify(value)) : String(value);
 }
 
-/** What a spreadsheet takes for the beginning of a formula. Tab and carriage return it skips before it looks. */
+/** The beginnings that a spreadsheet reads as a formula. It skips tabs and carriage returns before it looks. */
 const begins_formula = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const needs_quotes = /[",\r\n]/;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What rows can be had as, besides the JSON of a page. */
+/** The formats of rows besides the JSON of a page. */
 export const stream_formats = ['csv', 'ndjson'] as const;
 export type StreamFormat = (typeof stream_formats)[number];
 

@@ -6,7 +6,7 @@ type Row = Record<string, unknown>;
 
 /** All rows of an answer, as they go out in CSV or NDJSON. */
 export interface RowStream {
-  /** What its file is called, without the ending. */
+  /** The name of its file, without the extension. */
   name: string;
   /** The columns of CSV, in their order: fields of the rows, and `stats.clicks` for a field within one. */
   columns: string[];

@@ -1,6 +1,6 @@
 /**
- * Which addresses and URLs a webhook may be sent to, judged without asking anybody. "Endpoint URLs must be public `https://` or `http://` addresses. Private, loopback,
- * link-local or internal host names are refused when saved and again at send time" (specification, section 6).
+ * Decides which addresses and URLs a webhook may be sent to, without DNS. "Endpoint URLs must be public `https://` or `http://` addresses. Private,
+ * loopback, link-local or internal host names are refused when saved and again at send time" (specification, section 6).
  */
 import { isIP, isIPv4 } from 'node:net';
 
@@ -82,8 +82,8 @@ const REFUSED_PORTS = new Set([
 ]);
 
 /**
- * Whether an IPv4 or IPv6 address is globally routable unicast, judged on its bits. False for anything that is not an address, zone
- * ids included. Pass what a name resolved to or a URL's normalised literal, without brackets.
+ * Returns whether an IPv4 or IPv6 address is globally routable unicast, by its bits. False for anything that is not an address, zone ids included.
+ * Pass the address that a name resolved to or a URL's normalised literal, without brackets.
  */
 export function isPublicAddress(address: string): boolean {
   const bits = parseAddress(address);
@@ -126,7 +126,7 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
   return { ok: true, url };
 }
 
-/** Whether a host's name or address literal may be connected to, as far as that is known without resolving it. */
+/** Returns whether a host's name or address literal may be connected to, as far as that is known without resolving it. */
 export const isAllowedHost = (host: string, { allowPrivate, ownHosts }: AddressPolicy): boolean =>
   allowPrivate || !isRefusedHost(bareHost(host), ownHosts);
 

@@ -10,9 +10,9 @@ import { type ResolveOptions, resolvePublicAddresses } from './resolve.ts';
 
 /** From the name's resolution to the end of the TLS handshake. Below the 10 s of a delivery, since undici ignores `signal` until then. */
 const CONNECT_TIMEOUT_MS = 8_000;
-/** How long one of several addresses is tried. Node's 250 ms gives up on receivers that are merely far away. */
+/** The time for which one of several addresses is tried. Node's 250 ms gives up on receivers that are merely far away. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 2_000;
-/** How many of a name's addresses are tried, of each family: a name may have thousands. */
+/** The number of a name's addresses that are tried, of each family: a name may have thousands. */
 const MOST_ADDRESSES = 4;
 /** Idle connections are closed after this, or after what the receiver's Keep-Alive header says, up to the maximum. */
 const IDLE_TIMEOUT_MS = 4_000;

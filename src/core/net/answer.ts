@@ -24,7 +24,7 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Of the header `Retry-After`, in seconds or as a date: whole seconds, up to a day. Undefined where it asks for no wait. */
+/** Parses the header `Retry-After`, in seconds or as a date: whole seconds, up to a day. Undefined where it asks for no wait. */
 export function retryAfterOf(header: string | string[] | undefined, now_ms = databaseTime()): number | undefined {
   const text = [header].flat()[0]?.trim();
   if (text === undefined) return undefined;

@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { bareAddress } from '../values/texts/bare_address.ts';
 
-/** Whether a proxy is believed about whom it asks for: by its address, and by how many stand between it and the service. */
+/** Decides whether a proxy's word about its client is trusted: by its address, and by how many stand between it and the service. */
 export type TrustedProxies = (address: string, hop: number) => boolean;
 
 /** Nobody: what a request says of its origin is ignored. */

@@ -7,7 +7,7 @@ import { AddressRefused, bareHost, isPublicAddress, NOT_PUBLIC } from './address
 /** `nameServers` as `Resolver.setServers` takes them; those of /etc/resolv.conf when left out. `timeoutMs` bounds the whole resolution. */
 export type ResolveOptions = {
   allowPrivate: boolean;
-  /** Of a name, these need not be public. */
+  /** Addresses of a name that need not be public. */
   trustedAddresses?: readonly string[] | undefined;
   nameServers?: readonly string[] | undefined;
   signal?: AbortSignal;

@@ -12,7 +12,7 @@ export const most_in_bulk = 1_000;
 export const most_bulk_bytes = 4 * 1024 * 1024;
 export const most_bulk_values = 100_000;
 
-/** What one of a bulk asks, by its place in it. */
+/** The body of one item of a bulk, with its place. */
 export interface BulkItem<Body> {
   nth: number;
   body: Body;
@@ -80,7 +80,10 @@ export function bulkOf<Body>(of: Operation, { summary, doc, noun, inSets }: Bulk
 
 const none: ReadonlyMap<number, unknown> = new Map();
 
-/** What was written in sets: nothing where one of them cannot be stored, or was written by another request meanwhile. Then each runs by itself. */
+/**
+ * Returns the results that were written in sets: nothing where one of them cannot be stored, or was written by another request meanwhile. Then each
+ * runs by itself.
+ */
 async function unlessOneSpoilsAll(
   { tx }: AnyContext,
   write: () => Promise<ReadonlyMap<number, unknown>>,

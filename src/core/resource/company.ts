@@ -13,11 +13,11 @@ export interface Company<Member, Ahead, Result> {
   within: <Done>(work: (asked: Asked) => Promise<Done>) => Promise<Done>;
   /** They write nothing. */
   only_reads?: boolean | undefined;
-  /** What they are judged by: read with the begin of the transaction. */
+  /** Reads the facts that members are checked against, with the begin of the transaction. */
   ahead?: ((tx: Tx, members: Member[]) => Promise<Ahead>) | undefined;
   /** Gives what each comes to, in their order; undefined for one that is to be done elsewhere. It may be run again, for some of them. */
   run: (tx: Tx, members: Member[], ahead: Ahead) => Promise<(Result | Problem | undefined)[]>;
-  /** Whether one that is alone is done elsewhere. */
+  /** True if a single member is done elsewhere. */
   leaves_one?: boolean | undefined;
 }
 

@@ -199,11 +199,11 @@ interface Wheres {
   scope: Sql;
   shown: Sql;
   cursor: Sql;
-  /** How many it shows, where that is known without counting. */
+  /** The number of rows that it shows, where that is known without counting. */
   total: Sql | undefined;
   /** The names of its filters. */
   used: string[];
-  /** Whether a filter leaves a few at most. */
+  /** True if a filter leaves a few at most. */
   is_of_few: boolean;
 }
 
@@ -229,7 +229,7 @@ function wheresOf(
     ...wheres,
   ];
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
-  // What two defaults leave is known of neither.
+  // The total behind two defaults is unknown.
   const total = absent[0]?.total ?? resource.total;
   const is_known = !condition && used.length === 0 && absent.length <= 1;
   return {
@@ -249,7 +249,7 @@ interface Statements {
   count: Sql;
 }
 
-/** What a page is read by: its rows, how many there are in all, and where its cursor stands. */
+/** Builds the statements of a page: its rows, their total, and the place of its cursor. */
 function statementsOf(
   tx: Tx,
   options: ListOptions,

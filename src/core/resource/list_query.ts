@@ -20,7 +20,7 @@ export interface ListOptions {
   shown?: (tx: Tx) => Promise<Sql>;
   totals?: Totals;
   finder?: Finder;
-  /** What a caller must know of the list besides. */
+  /** Further facts about the list that a caller must know. */
   list_doc?: string;
 }
 
@@ -28,18 +28,18 @@ export interface Filter {
   schema: z.ZodType;
   /** @param query the whole query, where the filter depends on another one */
   where: (value: never, query: never) => Sql;
-  /** What the list shows where the filter is not sent, and how many these are in a parent. */
+  /** The condition of a list without the filter, and the number of its objects in a parent. */
   absent?: { where: Sql; total: NonNullable<AnyResource['total']> };
-  /** What a cursor must match too, where the filter decides which objects the list has. */
+  /** A condition that a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
-  /** Whether a value is that of a few objects at most: they are found by the index of the value, however many objects there are. */
+  /** True if a value is that of a few objects at most: they are found by the index of the value, however many objects there are. */
   is_of_few?: boolean;
 }
 
-/** How many objects a list shows, where that is known without counting them. */
+/** The number of objects of a list, where that is known without counting them. */
 export interface Total {
   count: number;
-  /** How many objects the parent has in all. */
+  /** The number of all objects of the parent. */
   of: number;
 }
 
@@ -51,7 +51,11 @@ export interface Totals {
 
 /** Finds the objects of a list by id, whatever the filters: an index that Postgres would not use for its statement. */
 export interface Finder {
-  /** Whether a list goes by it. @param used the names of the filters @param total undefined where it is not known without counting */
+  /**
+   * Returns whether a list uses it.
+   * @param used the names of the filters
+   * @param total undefined where it is not known without counting
+   */
   suits: (used: string[], total: Total | undefined, limit: number) => boolean;
   /** Gives `ids`, at most so many beyond the cursor, and the `count` of all. */
   page: (query: never, cut: Cut) => Sql;
@@ -130,7 +134,7 @@ function equality(resource: AnyResource, field: string): Filter {
   };
 }
 
-/** What a record's field is read from. */
+/** Returns the column of a record's field. */
 export const columnOf = ({ computed }: AnyResource, field: string): Sql => computed?.[field] ?? sql`t.${raw(field)}`;
 
 /** `program_id` for a list of a program's objects. */

@@ -16,9 +16,9 @@ interface NestedList {
   parent: (context: { tx: Tx; caller: Caller }, id: string) => Promise<{ id: string }>;
   /** The rows of the parent. */
   where: (parent_id: string) => Sql;
-  /** What a cursor must match too. */
+  /** A condition that a cursor must match too. */
   cursor?: (parent_id: string) => Sql;
-  /** What is shown of a row, where that is not the row as it is stored. */
+  /** Returns the public form of a row, where that is not the stored row. */
   shown?: (row: Row, services: Services) => Row;
 }
 

@@ -38,7 +38,7 @@ export interface Upload {
   /** The field of the body that the file stands for: a text. */
   field: string;
   media_types: string[];
-  /** Of the body, in either form. */
+  /** The limit of the body, in either form. */
   most_bytes: number;
 }
 
@@ -68,7 +68,7 @@ interface Options<
   title?: string;
   /** One sentence on what it does. */
   summary: string;
-  /** What a caller must know besides. */
+  /** Further facts that a caller must know. */
   doc?: string;
   params?: P;
   query?: Q;
@@ -81,7 +81,7 @@ interface Options<
   /** A body, where one derived from its schema would be refused. */
   example?: z.input<B>;
   reply: R;
-  /** Of success: 201 for creates, 202 for what is only queued, else 200. */
+  /** The status of success: 201 for creates, 202 for requests that are only queued, else 200. */
   status?: 200 | 201 | 202;
   /** Another answer, to requests whose body asks for it: a preview, say. */
   other_reply?: { status: 200; reply: z.ZodType; when(body: z.infer<B>): boolean };
@@ -101,13 +101,13 @@ interface Options<
   may_lag?: boolean;
   /** A GET that writes what is due by now, such as the credits of a month. All others run in transactions that cannot write. */
   writes?: boolean;
-  /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */
+  /** True if test keys may call it. Undefined: the product's rule for all of its operations. */
   test_keys?: boolean;
   /** Refuses a test key that may not call it in another way, by the object that the path names: throws a Problem. */
   refuse_test_key?: (params: Record<string, string>) => void;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
-  /** What it is judged by, as far as that follows from the request alone: read with the begin of the transaction. What it gives is `ahead` of `run`. */
+  /** Reads facts that follow from the request alone, with the begin of the transaction. Its result is `ahead` of `run`. */
   ahead?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'tx' | 'params' | 'body'>) => Promise<Ahead>;
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked; ahead: Ahead }) => Promise<z.input<R>>;
   /**

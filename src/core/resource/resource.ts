@@ -18,13 +18,13 @@ export type Relations = Record<string, { resource: AnyResource; field: string }>
 export interface ResourceOptions<Shape extends z.ZodRawShape> {
   /** The `object` of its records: `partner`. */
   object: string;
-  /** What its schema is called after in the description, where that is not the object. */
+  /** The name of its schema in the description, where that is not the object. */
   schema_name?: string;
   /** Its path and scope: `partners`. */
   plural: string;
-  /** What its path begins with, where that is not `/v1`. */
+  /** The base path, where that is not `/v1`. */
   base_path?: string;
-  /** What its list lists, where that is not the plural: `team members`. */
+  /** The noun of its list, where that is not the plural: `team members`. */
   listed_as?: string;
   /** Its name in scopes, where that is not the plural: what belongs to another resource is read by the scope of that. */
   scoped_as?: string;
@@ -41,13 +41,13 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   soft_delete?: boolean;
   /** Rows are deleted outright: the field with the parent in whose lists they were, so that their ids stay cursors there. */
   hard_delete?: keyof Shape & string;
-  /** Where computed fields follow from rows of another table: that table, and its column with the record's id. The change feed looks at both. */
+  /** The table that computed fields follow from, and its column with the record's id. The change feed reads both. */
   changes_with?: { table: string; field: string };
   /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
   total?: (tx: Tx, parent_id: string) => Sql;
-  /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */
+  /** The relations that `expand` can inline: relation name → the resource, found by `<name>_id`. */
   relations?: Record<string, AnyResource>;
-  /** What `include[]=stats` adds: all integers, but for `currency`. */
+  /** The fields that `include[]=stats` adds: all integers, but for `currency`. */
   stats?: { fields: z.ZodRawShape; load: (tx: Tx, rows: Row[]) => Promise<Map<string, object>> };
 }
 
@@ -185,7 +185,7 @@ function writesOf<Record_ extends object>(options: AnyOptions) {
   };
 }
 
-/** What a record is read by, in wire shape. */
+/** Returns the columns of a record, in wire shape. */
 const columnsOf = ({ object, fields, computed }: AnyOptions): Sql =>
   join(
     Object.keys(fields).map((field) => {
@@ -195,7 +195,7 @@ const columnsOf = ({ object, fields, computed }: AnyOptions): Sql =>
     }),
   );
 
-/** What every record's fields of these names mean. */
+/** The meanings of fields that every record has. */
 const common_meanings: Record<string, string> = {
   id: 'The id of the object.',
   created_at: 'When the object was created.',

@@ -1,21 +1,21 @@
 import type { Vault } from '../encryption/vault.ts';
 
-/** What a handler may need besides its transaction. */
+/** The services that a handler may need besides its transaction. */
 export interface Services {
   vault: Vault;
-  /** Whether webhook endpoints may be at private addresses (development and tests only). */
+  /** True if webhook endpoints may be at private addresses (development and tests only). */
   allow_private_addresses: boolean;
-  /** How the service is reached from outside, without a slash at the end. */
+  /** The URL of the service as seen from outside, without a slash at the end. */
   base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
   /** Base URLs of payout and search providers, by their names, where others than the providers' own are set. */
   provider_urls: Readonly<Record<string, string>>;
-  /** What all organizations ask search providers with that set nothing of their own, by the names of the providers. */
+  /** The credentials with which organizations without their own ask search providers, by the names of the providers. */
   search_credentials: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** How long a host is left alone between two requests of visits. */
+  /** The wait between two requests of visits to a host. */
   visit_interval_ms: number;
-  /** How long a visited page may take, and each step of a login that is tried, where it is longer than usual: tests share a busy machine. */
+  /** The time of a visit to a page, and of each step of a login that is tried, where it is longer than usual: tests share a busy machine. */
   patience_ms?: { visit: number; login: number } | undefined;
   /** Private addresses that pages may be visited at all the same: those of servers that a test runs. */
   trusted_addresses?: readonly string[] | undefined;
@@ -23,7 +23,7 @@ export interface Services {
   chat_hosts: string[];
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */
   name_servers?: string[] | undefined;
-  /** Whether everything outside is the demo's own (RAIL_DEMO_MAIL): then no public URL is needed to send outreach. */
+  /** True if everything outside is the demo's own (RAIL_DEMO_MAIL): then no public URL is needed to send outreach. */
   is_demo?: boolean | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */
   mailer: Mailer | undefined;

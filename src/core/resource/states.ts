@@ -3,7 +3,7 @@ import { Problem, type ProblemCode } from '../values/problem.ts';
 
 /** One status of a resource: what it means, and what can happen in it. */
 export interface State<Status extends string, Action extends string> {
-  /** What the documentation says of it: a clause that follows `status`: and ends without a full stop. */
+  /** The description of the status: a clause that follows `status`: and ends without a full stop. */
   doc: string;
   /** The status that each action leads to: its own where the action changes none. An action that is not here is refused. */
   on: Partial<Record<Action, Status>>;
@@ -29,7 +29,7 @@ export const statusesThat = <Status extends string, Action extends string>(
   action: Action,
 ): Status[] => statusesOf(states).filter((status) => allows(states, status, action));
 
-/** Whether an action is possible in a status. */
+/** Returns whether an action is possible in a status. */
 export const allows = <Status extends string, Action extends string>(
   states: States<Status, Action>,
   status: Status,

@@ -1,9 +1,9 @@
-/** What runs in a thread: see thread.ts. */
+/** Answers tasks in a thread: see thread.ts. */
 import { parentPort, type Transferable } from 'node:worker_threads';
 import type { Failure, Received, Sent } from './thread.ts';
 
 interface Options<Answer> {
-  /** What of an answer is moved to the other thread, and not copied. */
+  /** Returns the parts of an answer that are moved to the other thread instead of copied. */
   moved?(answer: Answer): Transferable[];
   /** Gives back what the thread holds. */
   close?(): Promise<void>;

@@ -5,7 +5,7 @@ export interface ThreadOptions {
   name: string;
   /** Memory of the thread: what needs more ends it, and not the process. */
   most_heap_mib: number;
-  /** What its module finds in `workerData`. */
+  /** The `workerData` of its module. */
   data?: unknown;
 }
 
@@ -28,7 +28,7 @@ export class Thread<Task, Answer> {
   readonly #ended: (error: Error) => void;
   #error: Error | undefined;
   #next_id = 0;
-  /** When it last answered anything, in milliseconds since 1970. */
+  /** The time of its last answer, in milliseconds since 1970. */
   heard = now();
 
   /**
@@ -55,7 +55,7 @@ export class Thread<Task, Answer> {
     return this.#worker.threadId;
   }
 
-  /** Whether somebody waits for an answer. */
+  /** True while somebody waits for an answer. */
   get is_asked(): boolean {
     return this.#waiting.size > 0;
   }
@@ -116,7 +116,7 @@ export class Thread<Task, Answer> {
     clearTimeout(timer);
   }
 
-  /** Whether the process waits for it. */
+  /** Sets whether the process waits for it before it exits. */
   hold(is_held: boolean): void {
     if (is_held) this.#worker.ref();
     else this.#worker.unref();

@@ -30,7 +30,7 @@ const isAbsent = (name: string, field: z.ZodType, value: unknown): boolean =>
   field.safeParse(undefined).success &&
   ((value !== null && name.endsWith('_id')) || !field.safeParse(value).success);
 
-/** What an optional field, or one with a default, holds. */
+/** Returns the inner schema of an optional field, or of one with a default. */
 function unwrapped(schema: z.ZodType): z.ZodType {
   const { innerType } = schema.def as { innerType?: z.ZodType };
   return innerType ? unwrapped(innerType) : schema;

@@ -9,13 +9,13 @@ import { bareAddress } from './texts/bare_address.ts';
 import { pathOfUnstorable, storable, storableValue } from './texts/stored_text.ts';
 
 export interface Detail {
-  /** What is taken as it is. It takes null where the field is always there. */
+  /** The values that are stored unchanged. It takes null where the field is always there. */
   schema: z.ZodType;
-  /** What is made of any other value, which is judged once more. */
+  /** Corrects any other value, which is validated once more. */
   mend: (given: unknown) => unknown;
-  /** What it makes says the same, so the reply says nothing of it. */
+  /** The corrected value means the same, so that the reply has no warning. */
   says_the_same?: true;
-  /** Of what is left out: `is no …`. */
+  /** The reason in the warning about a value that is left out: `is no …`. */
   fault: string;
 }
 

@@ -33,7 +33,7 @@ const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 export const knownExternalId = text.overwrite((given) => given.replaceAll(unseen, '').trim());
 /** The same of one that is kept. */
 export const externalId = knownExternalId.min(1).max(255);
-/** What each value means, as a description says it. The meanings are clauses without a full stop. */
+/** Returns the meaning of each value, for a description. The meanings are clauses without a full stop. */
 export const meaningsOf = (meanings: Readonly<Record<string, string>>): string =>
   Object.entries(meanings)
     .map(([value, meaning]) => `\`${value}\`: ${meaning}.`)
@@ -96,7 +96,7 @@ export const country = z
   .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as DE')
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
-/** What is known of where a visitor is: a country, or what a proxy says in its place, such as `T1` of Tor. */
+/** The country of a visitor, or a proxy's code in its place, such as `T1` of Tor. */
 export const visitorCountry = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9]$/, 'must be 2 characters, such as DE')
@@ -136,7 +136,7 @@ export const customerEmail = z
   .overwrite(withAsciiDomain)
   .max(254);
 
-/** What follows the last `@` of an email address. */
+/** Returns the part after the last `@` of an email address. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /** A domain that has no ASCII form is left as it is. */

@@ -13,11 +13,11 @@ export function newId(prefix: string): string {
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** When an id was made, in milliseconds since 1970: its first ten characters. */
+/** Returns the time at which an id was made, in milliseconds since 1970: its first ten characters. */
 export const timeOfId = (id: string): number =>
   [...id.slice(-26, -16)].reduce((ms, digit) => ms * 32 + digits.indexOf(digit), 0);
 
-/** What the ids of a moment begin with behind their prefix: as core.id_time_part() in the database. */
+/** Returns the characters that follow the prefix in ids of a moment: as core.id_time_part() in the database. */
 export function idTimePart(time_ms: number): string {
   let rest = Math.max(0, time_ms);
   let text = '';

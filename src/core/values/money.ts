@@ -30,7 +30,7 @@ const digits_by_currency = new Map(
 );
 
 /**
- * How many digits after the point an amount of the currency has: 2 for EUR, 0 for JPY, 3 for KWD. Not those of `Intl`, whose CLDR data give 0
- * for HUF, IDR, IQD and fourteen others: an amount written by them would be a hundred or a thousand times too high.
+ * Returns the number of digits after the point in amounts of the currency: 2 for EUR, 0 for JPY, 3 for KWD. Not those of `Intl`, whose CLDR data give
+ * 0 for HUF, IDR, IQD and fourteen others: an amount written by them would be a hundred or a thousand times too high.
  */
 export const fractionDigits = (currency: string): number => digits_by_currency.get(currency) ?? 2;

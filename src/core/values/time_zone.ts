@@ -8,7 +8,7 @@ export function learnTimeZones(known: string[]): void {
   names = new Map(known.map((name) => [name.toLowerCase(), name]));
 }
 
-/** What `timeZone` says of others. */
+/** The error of `timeZone`. */
 export const zone_error =
   'must be an IANA time zone, such as Europe/Berlin or UTC. Abbreviations, such as CET, are not supported';
 
@@ -28,7 +28,7 @@ export function zoneNamed(name: string): string | undefined {
   return known !== undefined && isKnownHere(known) ? known : undefined;
 }
 
-/** Whether this process knows a zone. */
+/** Returns whether this process knows a zone. */
 export function isKnownHere(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {

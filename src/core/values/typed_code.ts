@@ -1,7 +1,7 @@
 import { oneLine } from './fields.ts';
 import { asSeen, mistakable } from './texts/look_alike.ts';
 
-/** What people type or tell apart by sight: no two that are accepted look the same. Those of before are kept as they are. */
+/** A code that people type or compare by sight: no two that are accepted look the same. Existing ones are kept as they are. */
 export const unmistakable = (least: number, most: number) =>
   oneLine(most)
     .overwrite(asSeen)
@@ -12,5 +12,5 @@ export const unmistakable = (least: number, most: number) =>
       if (message !== undefined) context.addIssue({ code: 'custom', message });
     });
 
-/** What customers type. */
+/** A code that customers type. */
 export const typedCode = unmistakable(1, 64);

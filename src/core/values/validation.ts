@@ -41,12 +41,12 @@ export function validationProblem(
 
 const places: Record<string, string> = { querystring: 'query', params: 'path' };
 
-/** What is wrong with a value, without its name: `must be at least 0`. */
+/** Returns the reason why a value is invalid, without its name: `must be at least 0`. */
 export const reasonOf = (issue: Issue): string => predicate(nearest(issue));
 
 export const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Of alternatives, what is wrong with the one that the input comes nearest to: the right type of value, and the fewest mistakes in it. */
+/** Returns the fault of the alternative that the input comes nearest to: the right type of value, and the fewest mistakes in it. */
 function nearest(issue: Issue): Issue {
   if (issue.code !== 'invalid_union' || hasOwnWords(issue)) return issue;
   const near = issue.errors.filter((mistakes) => !mistakes.some(isOtherType));
@@ -65,7 +65,7 @@ function predicate(issue: Issue): string {
   return /^(must|may|cannot|has|is)\b/.test(words) ? words : `is not valid: ${words}`;
 }
 
-/** Whether the schema says itself what is wrong: the library's words begin otherwise. */
+/** Returns whether the schema has a message of its own: the library's messages begin otherwise. */
 const hasOwnWords = ({ message }: Issue): boolean => !/^(Invalid|Too|Unrecognized)\b/.test(message);
 
 function rule(issue: Issue): string {
@@ -114,7 +114,7 @@ function boundRule(
   return `must have ${exact ? 'exactly' : words.length} ${bound} ${unit}${bound === 1 ? '' : 's'}`;
 }
 
-/** Where none of the alternatives has the type of the input: `must be a string or null`. */
+/** Returns the rule where none of the alternatives has the type of the input: `must be a string or null`. */
 function unionRule(issues: Issue[]): string {
   const rules = [...new Set(issues.map(rule))];
   const allowed = rules.filter((one) => one.startsWith('must be ')).map((one) => one.slice('must be '.length));

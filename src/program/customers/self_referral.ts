@@ -7,8 +7,8 @@ import { type RiskFlagDraft, raiseFlag } from '../programs/raise_flag.ts';
 import { deleteReferral, type Referral, referral_states } from '../tracking/referral.ts';
 
 /**
- * Whether a customer is the partner: by the email address and, where a click leads to the customer, by its browser. The browser of a click
- * with the partner's own email address is known as the partner's from then on.
+ * Returns the match if a customer is the partner: by the email address and, where a click leads to the customer, by its browser. The browser of a
+ * click with the partner's own email address is known as the partner's from then on.
  */
 export async function selfReferralMatch(
   tx: Tx,

@@ -6,7 +6,7 @@ import { riskFlagEvents } from './risk_flags.ts';
 import { ruleEvents } from './rules.ts';
 import { commissionEvents, saleEvents } from './sales_and_commissions.ts';
 
-/** Of the ids of events and of their deliveries. */
+/** The id prefixes of events and of their deliveries. */
 export const prefixes = { id_prefix: 'evt', delivery_prefix: 'whd' };
 
 /** Every event of the program service: section 6 of the specification, "Catalogue". */

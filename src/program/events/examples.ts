@@ -40,7 +40,7 @@ export const eventTypes = <Declared extends Record<string, Declaration>>(declare
     ]),
   ) as unknown as { [Type in keyof Declared]: EventType<Declared[Type]['data']> };
 
-/** What a type's fields hold in its example: the type's own value, else its family's record, else the field's. Optional fields are left out. */
+/** Returns the example values of a type's fields: the type's own value, else its family's record, else the field's. Optional fields are left out. */
 function exampleOf(type: string, fields: z.ZodRawShape): Record<string, never> {
   const [family = ''] = type.split('.');
   const values = { ...by_field, ...by_family[family], ...by_type[type] };

@@ -5,7 +5,7 @@ import { minor, storedCurrency } from '../../core/values/money.ts';
 
 export const text = z.string();
 
-/** Of every object of a program. */
+/** Fields of every object of a program. */
 export const program_id = id('prg').describe('The program that the object belongs to.');
 export const partner_id = id('part');
 export const customer_id = id('cus');

@@ -16,7 +16,7 @@ export const times = {
   sign_up: '2026-11-10T14:12:00.000Z',
   sale: '2026-11-12T08:30:00.000Z',
   flag: '2026-11-12T08:31:00.000Z',
-  /** When something is edited, decided or refunded. */
+  /** The time at which something is edited, decided or refunded. */
   change: '2026-11-16T11:00:00.000Z',
   /** Thirty days after the sale. */
   mature: '2026-12-12T08:30:00.000Z',

@@ -16,7 +16,7 @@ import { claimHandle, claimValue, deriveHandle, handle } from './handle.ts';
 import { type Partner, partners } from './partner.ts';
 import { normaliseEmail } from './self_referral.ts';
 
-/** What a caller says of a new partner, or an applicant of themselves. */
+/** The personal fields of a new partner, sent by a caller or an applicant. */
 export const person = {
   email,
   first_name: text.max(200).optional().describe("The partner's first name."),

@@ -6,7 +6,7 @@ const is_ethereum = /^(eth|ethereum|erc-?20)\b/i;
 const looks_like_one = /^0x[0-9a-fA-F]{40}$/;
 
 /**
- * Whether an address of a network can be right, as far as Ethereum and the chains with its addresses go: on Ethereum, 0x and 40 hexadecimal
+ * Returns whether an address of a network can be right, as far as Ethereum and the chains with its addresses go: on Ethereum, 0x and 40 hexadecimal
  * digits; in mixed case, the case of each letter is the checksum of EIP-55. Of other networks nothing is known: true.
  */
 export function mayBeAddress(address: string, network: string): boolean {

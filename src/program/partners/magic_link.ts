@@ -59,7 +59,7 @@ const no_portal = {
   text: 'This link is for signing in to the partner portal, which this service does not have yet. Ask the company that sent it to you about your links, your balance and your statements.',
 };
 
-/** What the URL shows while there is no portal. It reads nothing of the token, and uses it up for nobody. */
+/** Serves a page at the URL of magic links while there is no portal. It does not read the token, which stays unused. */
 export const mountSignIn = (app: FastifyInstance): void => {
   app.get('/portal/sign_in', async (_, reply) =>
     sendPlainPage(reply.header('Cache-Control', 'no-store'), 200, no_portal),

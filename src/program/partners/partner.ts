@@ -120,7 +120,7 @@ export const partners = resource({
 });
 
 /**
- * What a partner is called in payments and statements: the company, else the first and last name, else the display name, else the email address.
+ * Returns the name of a partner in payments and statements: the company, else the first and last name, else the display name, else the email address.
  * @param alias of program.partner in the statement
  */
 export const payeeName = (alias: 't' | 'p'): Sql => {

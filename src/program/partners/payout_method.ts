@@ -33,7 +33,7 @@ const holder = text
   .min(1)
   .max(200)
   .refine(
-    // What banks write: other scripts would be full stops alone.
+    // Banks write no other scripts: such a name would be full stops alone.
     (name) => /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}0-9]/u.test(name),
     'must have a letter or digit that banks can write: give the name in Latin letters',
   );
@@ -117,7 +117,7 @@ export const payoutMethodOperations: Operation[] = [
   }),
 ];
 
-/** What is set again as it is keeps the time of its last change, which tells whether payouts were approved with it. */
+/** Returns whether a method is set again unchanged. It then keeps the time of its last change, which shows whether payouts were approved with it. */
 async function isSame(
   tx: Tx,
   { vault }: Pick<Services, 'vault'>,

@@ -3,7 +3,7 @@ import { addressIn } from '../../core/values/texts/address_in.ts';
 
 /** Decides whether a customer is the partner who referred them: see the room's README. */
 
-/** What identifies a browser. `ip_hash` is a keyed hash of the IP address, which is not stored. */
+/** The traits that identify a browser. `ip_hash` is a keyed hash of the IP address, which is not stored. */
 export type Visit = { ip_hash: string | null; user_agent: string | null };
 
 export type SelfReferralFacts = {
@@ -31,7 +31,7 @@ export function selfReferralBy({
   return same_browser ? 'browser' : undefined;
 }
 
-/** Whether two email addresses deliver to the same mailbox, ignoring case, dots and plus tags, with `googlemail.com` as `gmail.com`. */
+/** Returns whether two email addresses deliver to the same mailbox, ignoring case, dots and plus tags, with `googlemail.com` as `gmail.com`. */
 export function isSameMailbox(a: string, b: string | null): boolean {
   return b !== null && normaliseEmail(a) === normaliseEmail(b);
 }

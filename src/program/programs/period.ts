@@ -63,15 +63,15 @@ const dateOf = (year: number, month: number, day: number): Date => new Date(Date
 const daysFrom = (first: Date, after: Date): number => Math.round((after.getTime() - first.getTime()) / day_ms);
 const dayText = (date: Date): string => date.toISOString().slice(0, 10);
 
-/** When a day of a time zone begins. */
+/** Returns the start of a day in a time zone. */
 export const startOf = (day: string, zone: string): Sql => sql`program.local_start(${day}::date, ${zone})`;
 
-/** What a list's rows are counted at in reports. */
+/** The time at which reports count a list's rows. */
 interface Time {
   at: Sql;
   /** Its name in the record. */
   name: string;
-  /** Which of the rows reports count, and how the documentation says it. */
+  /** The rows that reports count, and the sentence about them in the documentation. */
   counted?: { where: Sql; doc: string };
   /** The prefix of ids that begin with the same time, as far as clocks agree: rows are found by them. */
   id_prefix?: string;
@@ -127,7 +127,7 @@ function within(
   return join(conditions, ' and ');
 }
 
-/** How far the clock of a service may be from the database's: ids begin with the time of the one, rows have that of the other. */
+/** The largest difference between a service's clock, from which ids begin, and the database's, which rows have. */
 const clock_difference_ms = hour_ms;
 
 /** The ids in a stretch of time, and some around it: as constants, by which a plan leaves out partitions. */

@@ -26,7 +26,7 @@ export interface RiskFlagDraft {
   kind: (typeof kinds)[number];
   severity: (typeof severities)[number];
   evidence: Record<string, string | number>;
-  /** What caused it, where that is not what the transaction is opened for. */
+  /** The request that caused it, where that is not the one of the transaction. */
   request_id?: string | null;
 }
 

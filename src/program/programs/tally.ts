@@ -2,7 +2,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 
-/** How many records of a noun a program has, of these kinds, for resources whose tables are counted as they are written. */
+/** Counts a program's records of a noun, of these kinds, from the sums that are kept as they are written. */
 export const totalOf =
   (noun: string, kinds = sql`true`) =>
   (tx: Tx, subject_id: string): Sql =>
@@ -11,7 +11,7 @@ export const totalOf =
     from program.totals_of(${tx.organization_id}, ${[subject_id]}) n
     where n.noun = ${noun} and ${kinds}`;
 
-/** How many rows of a table a program has: for tables of few rows. */
+/** Counts the rows of a program in a table: for tables of few rows. */
 export const countOf =
   (table: string, alive = 'true') =>
   (tx: Tx, program_id: string): Sql =>

@@ -2,10 +2,10 @@ import type { Filters } from './dimension.ts';
 import type { Kind } from './kind.ts';
 import type { Metric } from './metric.ts';
 
-/** What a statement is made for. */
+/** The request that a statement is made for. */
 export interface Asked {
   program: { id: string; currency: string };
-  /** Whether the program's facts are summed: see rebuild.ts. */
+  /** True if the program's facts are summed: see rebuild.ts. */
   is_summed: boolean;
   /** The numbers of what there are sums of, by dimension and minutes: see sql/live/program/report.sql. */
   slices: Record<string, number>;
@@ -13,13 +13,13 @@ export interface Asked {
   filters: Filters;
   /** The bounds of windows that follow each other, as ISO 8601. */
   bounds: string[];
-  /** How many of the windows are of the period before. */
+  /** The number of windows in the period before. */
   previous_windows: number;
   /** By which metric rows are ordered within their window, and how many each window shows; undefined: all of them, in the order of time. */
   order: { metric: Metric; descending: boolean; limit: number } | undefined;
 }
 
-/** What a statement gives: for each window its rows, and for each side (0: the period before, 1: the window itself) its totals. */
+/** A row of a statement: for each window its rows, and for each side (0: the period before, 1: the window itself) its totals. */
 export type Read = Record<Metric, number> & {
   is_total: boolean;
   /** False in each row where others are to be shown: see top.ts. */

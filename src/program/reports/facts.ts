@@ -1,4 +1,4 @@
-/** What a report adds up: rows of `w` (the window, from 1), `key`, `currency` and the measures. */
+/** Builds the rows that a report adds up: `w` (the window, from 1), `key`, `currency` and the measures. */
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { firstId, idAfter, idsWithin } from '../programs/period.ts';
@@ -116,7 +116,7 @@ export const spanRows = (tx: Tx, asked: Asked, dimension: Dimension | '', covere
     ' union all ',
   );
 
-/** Of rows `k` of report_key: whether they are keys of a dimension. */
+/** Selects the rows `k` of report_key that are keys of a dimension. */
 export const isKeyOf = (tx: Tx, { program }: Asked, dimension: Dimension | ''): Sql =>
   sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension}`;
 
@@ -137,7 +137,7 @@ const placeIn = (bounds: number[]): Sql =>
 /** The ranges of each length of spans: they are read together. */
 const levelsOf = (ranges: SpanRange[]): SpanRange[][] => [...Map.groupBy(ranges, ({ minutes }) => minutes).values()];
 
-/** Of rows `t` of report_total: whether they are of these spans. The bounds are constants, so that Postgres knows how few rows there are. */
+/** Selects the rows `t` of report_total that are of these spans. The bounds are constants, so that Postgres knows how few rows there are. */
 function isIn(tx: Tx, asked: Asked, dimension: Dimension | '', level: SpanRange[]): Sql {
   const { minutes } = level[0] as SpanRange;
   return sql`t.organization_id = ${tx.organization_id} and t.slice_id = ${sliceOf(tx, asked, dimension, minutes)} and ${startsIn(level, minutes)}`;
@@ -168,7 +168,7 @@ function startsIn(level: SpanRange[], minutes: number): Sql {
 
 const isoOf = (time: number): string => new Date(time).toISOString();
 
-/** What is not folded yet. */
+/** Builds the rows that are not folded yet. */
 export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
   const ends = bounds.map(isoOf);
   const signed = fact_columns.map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);

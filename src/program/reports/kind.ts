@@ -10,9 +10,9 @@ import {
   sale_metrics,
 } from './metric.ts';
 
-/** What a report has a row for, and what it says of each. */
+/** A kind of report: the key and the fields of its rows. */
 export interface Kind {
-  /** What its rows are summed by; groups are sums of their partners. */
+  /** The dimension that its rows are summed by; groups are sums of their partners. */
   dimension: Dimension | '';
   /** The row's property that identifies it, and the filter that selects it. */
   key: Dimension | 'group_id' | 'period' | 'batch_id';
@@ -24,7 +24,7 @@ export interface Kind {
   /** The list whose `total_count` is the row's count. */
   list: 'sales' | 'clicks' | 'payouts';
   doc: string;
-  /** What else a row says: fields of what its key is the id of. */
+  /** Further fields of a row, from the table that its key is the id of. */
   labels?: { table: string; fields: readonly string[] };
 }
 

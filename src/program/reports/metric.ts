@@ -29,7 +29,7 @@ const docs = {
 export type Metric = keyof typeof docs;
 export type Totals = Partial<Record<Metric, number>>;
 
-/** What a report adds up: the columns of its facts, and what follows from their sums. */
+/** The measures of a report: the columns of its facts, and the metrics that follow from their sums. */
 export interface Measures {
   /** Numbers of things, whatever their currency. */
   counted: readonly Metric[];
@@ -40,7 +40,7 @@ export interface Measures {
   derived: readonly Metric[];
 }
 
-/** Of program.report_fact and program.report_total. */
+/** The measures of program.report_fact and program.report_total. */
 export const fact_measures = {
   counted: ['clicks', 'referrals', 'leads', 'customers', 'sales'],
   added: ['revenue_minor', 'refunds_minor', 'commissions_minor', 'clawbacks_minor', 'paid_minor'],
@@ -63,7 +63,7 @@ export const all_metrics = every_metric.filter((name) => name === 'paid_minor' |
 export const metrics_without_clicks = all_metrics.filter(
   (name) => !['clicks', 'conversion_bps', 'epc_minor'].includes(name),
 );
-/** What facts and their sums have columns of. */
+/** The columns of facts and of their sums. */
 export const fact_columns: Metric[] = [...fact_measures.counted, ...fact_measures.added];
 export const sale_metrics: Metric[] = ['sales', ...fact_measures.money];
 
@@ -86,7 +86,7 @@ export const other_currencies = z
   )
   .describe("Money in currencies other than the program's, by currency. Different currencies are never added up.");
 
-/** What the description shows of a report. */
+/** The figures of a report in the examples of the description. */
 export const example_metrics = {
   ...{ clicks: 420, referrals: 130, leads: 24, customers: 12, conversion_bps: 286, sales: 15 },
   ...{ revenue_minor: 148_500, refunds_minor: 9_900, net_revenue_minor: 138_600, commissions_minor: 29_700 },
@@ -108,7 +108,7 @@ export const MetricDelta = z.object({
     ),
 });
 
-/** How each metric changed from the window before. */
+/** Returns the change of each metric since the window before. */
 export function deltaOf(now: Totals, before: Totals): Record<string, z.infer<typeof MetricDelta>> {
   const names = Object.keys(now).filter((name) => typeof now[name as Metric] === 'number') as Metric[];
   return Object.fromEntries(

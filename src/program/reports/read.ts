@@ -28,9 +28,9 @@ export interface Options {
   limit: number;
 }
 
-/** How much memory each sort and each sum of a report takes. To compile a statement (`jit`) takes longer than to run it. */
+/** The memory of each sort and each sum of a report. To compile a statement (`jit`) takes longer than to run it. */
 const work_mem = '64MB';
-/** How long a statement of a report may take: less than a request may, so that the answer says what to do. */
+/** The time limit of a statement of a report: less than a request has, so that the answer names the remedy. */
 export const statement_s = 9;
 
 /**
@@ -101,8 +101,8 @@ async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
 }
 
 /**
- * How many keys have sums is not known to Postgres, which takes them for a few, and then compares each with each. The three statements are sent at
- * once, and run one after the other.
+ * Runs a statement without nested loops. Postgres does not know how many keys have sums, takes them for a few, and would compare each with each. The
+ * three statements are sent at once, and run one after the other.
  * @param read sends one statement, and before it waits
  */
 async function withoutNestedLoops<T>(tx: Tx, read: () => Promise<T>): Promise<T> {
@@ -162,7 +162,7 @@ function totalsOf(kind: Kind, read: Read[], side: number): Rows['totals'] {
   return { ...shown(kind, totals), other_currencies: othersOf(totals) };
 }
 
-/** What was deleted keeps its rows, and the status that it had. */
+/** A deleted row stays, with the status that it had. */
 const label = (field: string): Sql =>
   field === 'status'
     ? sql`case when t.deleted_at is null then t.status else 'deleted' end as status`
@@ -180,7 +180,7 @@ async function labelsOf(tx: Tx, { labels }: Kind, read: Read[]): Promise<Labels>
   return new Map(found.map(({ id, ...fields }) => [id, fields]));
 }
 
-/** What a row is of: its key, and what else is said of it. */
+/** Returns the key of a row, and its labels. */
 function keyed({ key: name, labels: { fields } = { table: '', fields: [] } }: Kind, key: string, labels: Labels) {
   const nothing = Object.fromEntries(fields.map((field) => [field, null]));
   return { [name]: key === '' ? null : key, ...nothing, ...labels.get(key) };

@@ -31,7 +31,7 @@ const limit_bounds = `must be an integer from 1 to ${most_rows}`;
 
 const filter = (what: string) => z.string().min(1).max(2048).optional().describe(what);
 
-/** Of filters that nothing else has. */
+/** The effect of filters that only sales have. */
 const of_sales_alone = 'Clicks, referrals, leads and customers are then 0.';
 
 const filters = {

@@ -18,7 +18,7 @@ export interface Edge extends Stretch {
 export interface Cover {
   /** The ends of spans that are nearest to the bounds of the windows. */
   bounds: number[];
-  /** What lies between them. */
+  /** The spans between them. */
   ranges: SpanRange[];
   edges: Edge[];
 }
@@ -74,7 +74,7 @@ export function coverByDays(bounds: number[], [quarter, day, ...longer]: DayLeng
 const roundedTo = (minutes: number, bounds: number[]): number[] =>
   bounds.map((bound) => Math.round(bound / (minutes * minute_ms)) * minutes * minute_ms);
 
-/** What lies between each bound and its rounded one, where these stretches meet as one. */
+/** Returns the stretches between each bound and its rounded one, where they meet as one. */
 function movedBy(ends: number[], days: number[], minutes: number): SpanRange[] {
   const moved: SpanRange[] = [];
   for (const [nth, end] of ends.entries()) {
@@ -90,7 +90,7 @@ function movedBy(ends: number[], days: number[], minutes: number): SpanRange[] {
 const edgesOf = (bounds: number[], ends: number[]): Edge[] =>
   bounds.flatMap((bound, nth) => edgeOf(bound, ends[nth] as number, nth, bounds.length - 1));
 
-/** What is between a bound and the end of a span is counted on the wrong side of the bound. */
+/** Returns the stretch between a bound and the end of a span, which is counted on the wrong side of the bound. */
 function edgeOf(bound: number, end: number, nth: number, windows: number): Edge[] {
   if (bound === end) return [];
   const before = { window: nth, sign: bound < end ? (-1 as const) : (1 as const) };

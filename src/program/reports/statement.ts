@@ -111,7 +111,7 @@ export const sourcesOf = (name: Metric): Metric[] => (sources as Partial<Record<
 const fields = ({ counted, added, derived }: Measures, alias: string): Sql[] =>
   [...counted, ...added, ...derived].map((name) => raw(`${alias}.${name}`));
 
-/** Of rows `c`, one for each currency: what there is in other currencies than the program's, as JSON, in no order. */
+/** Collects rows `c`, one for each currency, of other currencies than the program's, as JSON, in no order. */
 function otherCurrencies({ money, counted, added }: Measures, currency: string): Sql {
   const amount = (name: string): Sql =>
     name === 'net_revenue_minor'

@@ -13,7 +13,7 @@ const columns = columnsOf(fact_measures);
 const long: readonly string[] = ['partner_id', 'link_id', 'landing_page', 'customer_id'] satisfies Dimension[];
 const most_shown = 1_000;
 
-/** What is asked for where rows have an order. */
+/** A request whose rows have an order. */
 type Ordered = Asked & { order: NonNullable<Asked['order']> };
 
 /** Keys that may turn out to have nothing at all, so that others are shown instead. */
@@ -57,7 +57,7 @@ function isWhole(asked: Ordered, windows: number[]): Sql {
   return sql`(select ${join(each, ' and ')})`;
 }
 
-/** What is in no sum: what is not folded yet, and the facts where no span fits. */
+/** Builds the rows that are in no sum: those not folded yet, and the facts where no span fits. */
 const looseFacts = (tx: Tx, asked: Asked, covered: Cover): Sql =>
   join(
     [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge))],

@@ -70,7 +70,7 @@ async function inZone<T>(timezone: string, read: Promise<T>): Promise<T> {
   });
 }
 
-/** How `to_char` names a day, an ISO week or a month. */
+/** The formats with which `to_char` names a day, an ISO week or a month. */
 export const interval_formats: Record<Interval, string> = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
 
 /**

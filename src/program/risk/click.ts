@@ -90,7 +90,7 @@ function velocity(click: Click, counts: Map<string, number>): Found {
 const addressOf = ({ partner_id, ip_hash }: Pick<Click, 'partner_id' | 'ip_hash'>): string =>
   `${partner_id} ${ip_hash}`;
 
-/** How many clicks from the IP addresses of these came through the same partners lately: of each address so many are looked at. */
+/** Counts recent clicks through the same partners from these IP addresses, up to a limit for each address. */
 async function countsByAddress(tx: Tx, clicks: Click[]): Promise<Map<string, number>> {
   const { within, most } = click_velocity;
   const addresses = [...new Set(clicks.map(({ ip_hash }) => ip_hash).filter((hash) => hash !== null))];

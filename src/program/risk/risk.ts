@@ -114,7 +114,7 @@ export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
   }
 }
 
-/** Of the partner's newest sales. */
+/** Reads the partner's newest sales. */
 const recentSales = (tx: Tx, partner_id: string, currency: string): Promise<RecentSales> =>
   tx.one<RecentSales>(sql`
     select

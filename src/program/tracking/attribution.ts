@@ -53,7 +53,7 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
  * @returns the clicks
  */
 export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]> {
-  // Of a table in weeks a plan takes milliseconds: this one is the same for each job.
+  // Planning a read of the weekly partitions takes milliseconds: this plan is the same for each job.
   tx.send(sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`);
   const waiting = waitingClicks(tx, sql`true`, null, sql`limit ${most}`);
   tx.send(sql`select set_config('plan_cache_mode', 'auto', true)`);
@@ -119,7 +119,7 @@ export async function referralOfClick(
   return { click, referral: live };
 }
 
-/** Whether a referral has expired and a click through another partner may take its credit. */
+/** Returns whether a referral has expired and a click through another partner may take its credit. */
 const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean =>
   allows(referral_states, referral.status, 'release') &&
   referral.expires_at <= now &&

@@ -42,7 +42,7 @@ export const clicks = resource({
 
 export type Click = z.infer<typeof clicks.record>;
 
-/** What comes before the host of a URL names a person, and may be a password. Any other text is left as it is. */
+/** Removes the login before the host of a URL: it names a person, and may hold a password. Any other text is left as it is. */
 function withoutLogin(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || (parsed.username === '' && parsed.password === '')) return url;

@@ -54,7 +54,7 @@ export async function creditsOf(tx: Tx, visitors: Visitor[]): Promise<Credits> {
 
 const keyOf = ({ program_id, visitor_token }: Visitor): string => `${program_id} ${visitor_token}`;
 
-/** What clicks do to the live referrals of their visitors: told at once, and written together, in a statement each. */
+/** Collects the changes that clicks make to their visitors' live referrals, and writes them together, in a statement each. */
 export class Credits {
   readonly #tx: Tx;
   readonly #live: Map<string, Live>;

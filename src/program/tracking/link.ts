@@ -34,7 +34,7 @@ export function isWithinBounds({ rate_type, rate_value }: { rate_type: string; r
   return rate_type !== 'percent' || rate_value <= highest_percent;
 }
 
-/** Of an object, what some of its fields must hold. */
+/** Returns a schema that constrains some fields of an object. */
 const having = (properties: object) => ({ properties, additionalProperties: true });
 const bounded = { rate_value: { maximum: highest_percent } };
 /** The bound in JSON Schema, for the description. @param besides other fields of the object, which hold rates too */

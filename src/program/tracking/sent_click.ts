@@ -171,7 +171,7 @@ interface Target {
   link_id: string | null;
 }
 
-/** What is not found is looked for as it is seen. */
+/** Finds the targets. A value that is not found is searched again without invisible characters. */
 async function targetsOf(tx: Tx, sought: Sought[]): Promise<Target[]> {
   const targets = await findTargets(tx, sought);
   const again = sought

@@ -33,7 +33,7 @@ interface ShortLink {
   short_url: string;
   cookie_days: number;
   program_status: Program['status'];
-  /** Whether clicks through the partner are recorded, as by `POST /v1/clicks`. */
+  /** True if clicks through the partner are recorded, as by `POST /v1/clicks`. */
   records_clicks: boolean;
 }
 
@@ -68,7 +68,7 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
   });
 }
 
-/** How browsers say that nobody has asked for a page yet, and what they say then. */
+/** Headers by which browsers say that nobody has asked for a page yet. */
 const ahead: Record<string, RegExp> = {
   'Sec-Purpose': /\b(?:prefetch|prerender)\b/i,
   Purpose: /\b(?:prefetch|prerender|preview)\b/i,

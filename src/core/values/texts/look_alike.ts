@@ -10,7 +10,7 @@ const alike = [
   /\p{Script=Lisu}/u,
 ];
 
-/** Whether letters of one script may be taken for those of another one. */
+/** Returns whether letters of one script may be taken for those of another one. */
 export const mixesScripts = (text: string): boolean => alike.filter((script) => script.test(text)).length > 1;
 
 /** The text as it is seen: in compatible forms, with one dash for all, and without white space at its ends. */
@@ -21,7 +21,7 @@ export const asSeen = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
-/** What joins signs of an emoji, or parts letters that would be joined, is seen by what it does. */
+/** Characters that join signs of an emoji, or part letters that would be joined, are visible by their effect. */
 const joining =
   /(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?)\ufe0f?(?:\u200d(?=\p{Extended_Pictographic}))?|(?<=[\p{Script=Arabic}\p{M}])[\u200c\u200d](?=\p{L})/gu;
 const cyrillic_as_latin = /^[АВЕЅІЈКМНОРСТУХҺԌԚԜӀ]+$/iu;

@@ -3,7 +3,7 @@
  * proportion to the length of the text, which visitors choose. `data.without_emails` is the same in SQL.
  */
 
-/** Whether a text may hold an address: most do not. */
+/** A quick test for texts that may hold an address: most do not. */
 const sign =
   /[@＠﹫]|%(?:25)*40|%(?:25)*EF%(?:25)*B(?:C%(?:25)*A0|9%(?:25)*AB)|#0{0,8}64;|#x0{0,8}40;|&commat;|[\s[({<_]at[\s\])}>_]/i;
 /** Other ways to write `@`. In a URL, a parameter may have come between `&` and `#64;`. */
@@ -20,7 +20,7 @@ const spaced_dot = /(@\s{0,3}[^\s/?&=#:;,<>()"@.]{1,63})[ \t]{1,3}[.][ \t]{1,3}(
 const spaced_at = /\s{0,3}@\s{1,3}(?=[^\s/?&=#:;,<>()"@.]{1,63}[.][^\s\d/?&=#:;,<>()"@.])/g;
 const at_of_line = /\s{1,3}@(?=[^\s/?&=#:;,<>()"@.]{1,63}[.][a-z])/gi;
 const quoted_local = /"[^"\n]{1,64}"@/g;
-/** What stands between the separators of a URL or a sentence. */
+/** A run of text between the separators of a URL or a sentence. */
 const word = /[^\s/?&=#:;,<>()"]+/g;
 const email = /^.+?(?:@|%(?:25)*40)./s;
 

@@ -4,7 +4,7 @@ import type { Metric } from '../metric.ts';
 import type { ReportReply } from '../report.ts';
 import { changeText } from './chart.ts';
 
-/** What a summary is made of. */
+/** The data of a summary. */
 export interface Summary {
   program: Program;
   /** `2026-W46`. */
@@ -76,7 +76,7 @@ export const topPartnersOf = ({ partners: { rows, currency } }: Summary): Bar[] 
 
 const list = new Intl.ListFormat('en');
 
-/** What the figures leave out. */
+/** Names the currencies that the figures do not include. */
 export function leftOut({ overview: { totals } }: Summary): string | undefined {
   const codes = totals.other_currencies.map(({ currency }) => currency);
   return codes.length === 0 ? undefined : `Amounts in ${list.format(codes)} are not included.`;
