@@ -1,17 +1,17 @@
-/** What connections may cost: how many there are, how long they may take to send a request, and how they are closed. */
+/** Limits connections: their number, the time to send a request, and their end. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { publicNetworkOf } from '../net/address.ts';
 
 export interface ConnectionLimits {
-  /** How many a process holds at most. */
+  /** The most connections of a process. */
   connections: number;
-  /** How long the headers of a request may take to arrive, from the opening of a connection. */
+  /** The time in which the headers of a request must arrive, from the opening of a connection. */
   headers_ms: number;
-  /** How long a whole request may take to arrive. */
+  /** The time in which a whole request must arrive. */
   request_ms: number;
-  /** How long a connection may be without any traffic while a request is answered. */
+  /** The time for which a connection may be without any traffic while a request is answered. */
   silence_ms: number;
 }
 
@@ -22,16 +22,16 @@ export const default_connection_limits: ConnectionLimits = {
   silence_ms: 120_000,
 };
 
-/** How long the other side has to read an answer after which its connection is closed. */
+/** The time to read an answer after which its connection is closed. */
 const linger_ms = 1_000;
-/** How much of a request that was refused is still read, so that the answer is not lost where the client sends all before it reads. */
+/** The bytes of a refused request that are still read, so that the answer is not lost where the client sends all before it reads. */
 const most_rest_bytes = 2 * 1024 * 1024;
 /** A body of which no more than this is missing is read to its end, and its connection kept. */
 const small_rest_bytes = 64 * 1024;
-/** How often refused connections are logged at most. */
+/** The least interval between logs of refused connections. */
 const log_ms = 10_000;
 
-/** How many connections fit into the descriptors that a process may open, where the rest is left to Postgres, webhooks and files. */
+/** Returns how many connections fit into the descriptors that a process may open, where the rest is left to Postgres, webhooks and files. */
 export function connectionsThatFit(): number {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
   const descriptors = Number(userLimits?.open_files?.soft);
@@ -81,7 +81,7 @@ export function closeSoon(socket: Socket, last = ''): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Whether a connection is about to be closed: what still arrives on it is of no interest. */
+/** Returns whether a connection is about to be closed: data that still arrives on it is ignored. */
 export const isClosing = (socket: Socket): boolean => closing.has(socket);
 
 /**

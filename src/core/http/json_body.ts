@@ -15,7 +15,7 @@ import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { lowerFirst } from '../values/validation.ts';
 import { checkJsonText } from './json_text.ts';
 
-/** What the operations take as files. */
+/** The media types of files that operations accept. */
 const file_types = ['application/xml', 'text/xml', 'text/csv', 'application/x-ndjson'];
 const no_bytes = Buffer.alloc(0);
 
@@ -28,7 +28,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     rawBody: Buffer;
-    /** What the reply says of the details of the body. */
+    /** The warnings in the reply about details of the body. */
     mended: DetailWarning[];
   }
 }
@@ -63,7 +63,7 @@ export function readJsonStrictly(app: FastifyInstance): void {
     const { details, is_bulk } = request.routeOptions.config;
     const text = body.toString('utf8');
     const value = parse(request, text, is_bulk ? most_bulk_values : undefined);
-    // What is wrong with one of a bulk is said of that one.
+    // The fault of one item of a bulk is reported with that item.
     if (is_bulk) return value;
     if (details) request.mended = mendDetails(value, details);
     const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
@@ -88,7 +88,7 @@ function readFiles(app: FastifyInstance, parse: (request: FastifyRequest, text: 
   });
 }
 
-/** What a line holds, or what is wrong with it. */
+/** Returns the value of a line, or its problem. */
 function problemOr(read: () => unknown): unknown {
   try {
     return read();
@@ -98,7 +98,7 @@ function problemOr(read: () => unknown): unknown {
   }
 }
 
-/** What the operation takes besides JSON. */
+/** Returns the media types that the operation accepts besides JSON. */
 const filesTaken = ({ routeOptions: { config } }: FastifyRequest): string[] =>
   config.is_bulk ? [media_types.ndjson] : (config.upload?.media_types ?? []);
 

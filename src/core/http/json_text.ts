@@ -61,7 +61,7 @@ function readName(open: Open[], name: string): void {
 
 const isSpace = (sign: string): boolean => sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t';
 
-/** Where the text, the number, the word or the bracket ends that begins here. */
+/** Returns the end of the text, the number, the word or the bracket that begins here. */
 function endOfToken(text: string, start: number): number {
   const sign = text[start];
   if (sign === '{' || sign === '[') return start + 1;

@@ -1,4 +1,4 @@
-/** How an operation is mounted, and how one request becomes one transaction. */
+/** Mounts operations, and makes one request one transaction. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodError } from 'zod';
 import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
@@ -85,7 +85,7 @@ export const guards = (
   preValidation: async (request: FastifyRequest) => requireSignature(request, request.presented as Presented),
 });
 
-/** What is asked for in another format than JSON. What is wrong with a request is said by the JSON answer. */
+/** Returns the stream of a request for another format than JSON. Errors of the request are answered in JSON. */
 function streamAsked(request: FastifyRequest, operation: Operation, services: Services): Streamed | undefined {
   const { stream, file, is_feed } = operation;
   const format = formatAsked(request, operation);
@@ -130,7 +130,7 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
   }
 }
 
-/** What requests are judged by, and counted under. */
+/** The schemas that requests are validated against, and the name that they are counted under. */
 const routeSchema = ({ name, method, params, query, body, bulk_of }: Operation) => ({
   operationId: name,
   params,
@@ -149,7 +149,7 @@ interface Answering {
 type Join = (organization_id: string, member: Sharing) => Promise<unknown>;
 type Sharing = Member<unknown> & Pick<Context<unknown, unknown, unknown>, 'caller' | 'params' | 'query'>;
 
-/** What does the requests of an operation that share a transaction: as a set, or, where each reads one object, each by itself. */
+/** Returns the runner of requests that share a transaction: as a set, or, where each reads one object, each by itself. */
 function companyOf(
   app: FastifyInstance,
   operation: Operation,

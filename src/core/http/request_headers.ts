@@ -1,4 +1,4 @@
-/** What the headers of every request must be, before anything else is looked at. */
+/** Checks the headers of every request, before anything else. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Problem } from '../values/problem.ts';

@@ -9,9 +9,9 @@ import { Problem } from '../values/problem.ts';
 import { ClientGone, withinDeadline } from './deadline.ts';
 
 export interface ReaderLimits {
-  /** How long a reader may take nothing. */
+  /** The longest pause of a reader. */
   reader_pause_ms: number;
-  /** What a reader must take in each second on average, once the first pause is used up. */
+  /** The bytes that a reader must take in each second on average, once the first pause is used up. */
   reader_bytes_per_s: number;
 }
 
@@ -22,10 +22,10 @@ export const default_reader_limits: ReaderLimits = { reader_pause_ms: 30_000, re
 const most_of_organization = 2;
 const pool_share = 0.25;
 
-/** How many are open, by organization. */
+/** The number of open streams, by organization. */
 export type OpenStreams = Map<string, number>;
 
-/** How long Postgres may take for a batch of rows. */
+/** The time that Postgres has for a batch of rows. */
 const batch_ms = 30_000;
 
 export interface Streamed {

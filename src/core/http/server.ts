@@ -35,18 +35,18 @@ declare module 'fastify' {
   }
 }
 
-/** What is demanded of clients that nobody knows. */
+/** Limits for clients that have not authenticated. */
 export interface ServerLimits extends ConnectionLimits, ReaderLimits {
   /** Requests without a valid key in each second from one address; 0 for any number. */
   address_rate: number;
-  /** How long a request waits for Postgres before it answers 503. */
+  /** The time that a request waits for Postgres before it answers 503. */
   answer_ms: number;
-  /** Which proxies are believed about the visitor's address. */
+  /** The proxies whose word about the visitor's address is trusted. */
   proxies: TrustedProxies;
 }
 
 export interface ServerOptions extends Partial<ServerLimits> {
-  /** Whether clients reach it by https, through a proxy. */
+  /** True if clients reach it by https, through a proxy. */
   https?: boolean;
 }
 
@@ -122,7 +122,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
 /** `/v1/programs` of `http://rail.example.com/v1/programs`: a request may be made of its whole URL, as to a proxy. */
 const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)/is.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;
 
-/** What needs no key, and what is not there, is counted by address. What needs a key is counted where the key is looked up. */
+/** Counts requests by address that need no key, or whose path does not exist. A request that needs a key is counted where the key is looked up. */
 function limitStrangers(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (!isOperation(request)) app.address_rate.count(addressOf(request));
@@ -158,7 +158,7 @@ function logRequests(app: FastifyInstance): void {
   const answered = new WeakSet<FastifyRequest>();
   const log = (request: FastifyRequest, reply: FastifyReply, message: string) => {
     const { method, routeOptions, presented } = request;
-    // Of a request that was given up before its key was looked up, the key may be known from earlier ones.
+    // The key of a request that was given up before its key was looked up may be known from earlier ones.
     const { organization_id, api_key_id } = presented ?? app.address_rate.ownerOf(request.headers.authorization) ?? {};
     request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
       {
@@ -173,7 +173,7 @@ function logRequests(app: FastifyInstance): void {
     requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
     log(request, reply, 'request');
   });
-  // Of a client that left, and of a stream that was cut, no response ends.
+  // The response of a client that left, and of a stream that was cut, never ends.
   app.addHook('onRequest', async (request, reply) => {
     reply.raw.once('close', () => {
       if (answered.has(request)) return;
@@ -197,7 +197,7 @@ function shownPaths(app: FastifyInstance): (request: FastifyRequest) => string |
   };
 }
 
-/** What a request is counted under: never its path as it was sent, which anybody can make up. */
+/** Returns the name that a request is counted under: never its path as it was sent, which anybody can make up. */
 function metricNameOf({ routeOptions: { schema, url } }: FastifyRequest): string {
   return (schema as { operationId?: string } | undefined)?.operationId ?? url ?? 'none';
 }

@@ -72,7 +72,7 @@ function noSuchPath(request: FastifyRequest): Problem {
   );
 }
 
-/** Where the product whose path it begins with is described; else the first product: `/recruitment/v1/openapi.json` of `/recruitment/v1/brand`. */
+/** Returns the description of the product whose path it begins with; else of the first product: `/recruitment/v1/openapi.json` of `/recruitment/v1/brand`. */
 function descriptionOf(path: string, app: FastifyInstance): string {
   const [, root = ''] = path.split('/');
   const own = `/${root}/v1/openapi.json`;

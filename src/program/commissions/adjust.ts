@@ -57,7 +57,7 @@ export async function adjustCommissions(tx: Tx, sale: Sale, cause: VoidReason, r
     await commissions.update(tx, earned.id, { base_amount_minor });
 }
 
-/** What a sale's commissions are to sum to by their rate, or by the edit that holds instead. */
+/** Returns the amount that a sale's commissions should sum to, by their rate, or by the edit that replaces it. */
 function targetOf(rate: Earned, left: RefundedSale): number {
   const edit = editOf(rate);
   return exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left)));
@@ -69,15 +69,15 @@ const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined)
   refunded_minor: sale.refunded_minor,
 });
 
-/** What was decided by an edit of the commission; undefined where its rate holds. */
+/** Returns the edit of the commission; undefined where its rate holds. */
 const editOf = ({ edited_total_minor: total_minor, edited_base_minor }: Earned): Edit | undefined =>
   total_minor === null ? undefined : { total_minor, base_minor: edited_base_minor ?? 0 };
 
 const totalOf = (counted: Earned[]): number => safe(Number(sum(counted.map(asCounted))));
 
 /**
- * What is kept of an edit or a cancellation by hand: of a commission that a sale earned, what the sale's commissions come to with it and what is
- * left of the base; of a correction, what it is measured from.
+ * Returns the columns to store with an edit or a cancellation by hand: of a commission that a sale earned, the sum of the sale's commissions and the
+ * rest of the base; of a correction, the amount that it is measured from.
  * @param sale locked; undefined where it is deleted
  * @param amount_minor 0 where the commission is cancelled
  */
@@ -99,7 +99,7 @@ export async function keptOfEdit(
   };
 }
 
-/** What a correction is measured from that gets another amount by hand. */
+/** Returns the amount that a correction is measured from when a person changes it. */
 async function measure(tx: Tx, correction: Commission, sale: Sale | undefined, after: number): Promise<number> {
   const { id, partner_id, amount_minor: before } = correction;
   const known = await tx.one<{ computed_minor: number | null }>(
@@ -115,14 +115,14 @@ async function measure(tx: Tx, correction: Commission, sale: Sale | undefined, a
   return safe(measuredFrom(computed_minor, { before, after }, total, owedOf(target, of_others)));
 }
 
-/** What the commissions of a sale are to sum to. */
+/** Returns the amount that the commissions of a sale should sum to. */
 async function currentTarget(tx: Tx, sale: Sale, counted: Earned[]): Promise<number> {
   const rate = counted.find(({ kind }) => kind === 'sale') ?? (await voidedBefore(tx, sale));
   return rate ? targetOf(rate, refundedSale(sale, rate)) : 0;
 }
 
 /**
- * Whether the sale of a commission earns its partner nothing, whatever the commission came to before it was in a payout: it was refunded in full
+ * Returns whether the sale of a commission earns its partner nothing, whatever the commission was before it was in a payout: it was refunded in full
  * or deleted, is another partner's now, or is the partner's own purchase.
  * @param sale undefined where it is deleted
  */
@@ -138,7 +138,7 @@ export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
     update program.commission t set edited_by_hand = true, edited_total_minor = 0, edited_base_minor = 0
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and t.deleted_at is null`);
 
-/** What each edit or cancellation by hand of a correction added to the sum, or took from it. `open`: it can still be deleted. */
+/** Reads the amounts that each edit or cancellation by hand of a correction added to the sum, or took from it. `open`: it can still be deleted. */
 async function changesByHand(
   tx: Tx,
   { id: sale_id, partner_id }: Earner,
@@ -154,7 +154,7 @@ async function changesByHand(
 }
 
 /**
- * Whether the sale's partner ever had a commission of it, be it cancelled or deleted by hand since. One that went with the sale to another
+ * Returns whether the sale's partner ever had a commission of it, be it cancelled or deleted by hand since. One that went with the sale to another
  * partner is none, unless it was edited by hand.
  */
 export async function hasEverEarned(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<boolean> {

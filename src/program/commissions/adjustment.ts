@@ -1,6 +1,6 @@
 /**
- * What becomes of a sale's commissions when the sale is refunded or corrected, as pure functions on plain values: see README.md. Every
- * `_minor` is an integer in minor units.
+ * Computes a sale's commissions after the sale is refunded or corrected, as pure functions on plain values: see README.md. Every `_minor` is an
+ * integer in minor units.
  */
 
 /** A commission of the sale that counts: neither voided, rejected nor deleted. */
@@ -23,8 +23,8 @@ export type Step =
   | { do: 'earn_again'; of: string; amount_minor: number };
 
 /**
- * What a sale's commissions may sum to: one amount, unless a person decided on a clawback or a bonus that corrects it. A clawback that was
- * cancelled leaves the partner that much more, a bonus that was cancelled that much less, and nothing makes them again.
+ * The amounts that a sale's commissions may sum to: one amount, unless a person decided on a clawback or a bonus that corrects it. A clawback that
+ * was cancelled leaves the partner that much more, a bonus that was cancelled that much less, and nothing makes them again.
  */
 export type Owed = { least: bigint; most: bigint };
 
@@ -38,11 +38,11 @@ export const owedOf = (target_minor: number, by_hand: readonly number[] = []): O
 };
 
 /**
- * What a correction that is changed by hand is measured from. It is what the correction came to by itself, unless an adjustment since has counted
- * on what an earlier edit withheld or left: then the change takes that along too, and is measured from less, or more.
- * @param computed_minor what it came to by itself
- * @param total what the sale's commissions come to, with the correction as it is before the change
- * @param others what is owed but for what was decided about the correction
+ * Returns the amount from which a change of a correction by hand is measured: its own computed amount, unless an adjustment since has counted on an
+ * amount that an earlier edit withheld or left. Then the change takes that along too, and is measured from less, or more.
+ * @param computed_minor its own computed amount
+ * @param total the sum of the sale's commissions, with the correction as it is before the change
+ * @param others the amount owed without the decision about the correction
  */
 export function measuredFrom(
   computed_minor: number,
@@ -56,7 +56,7 @@ export function measuredFrom(
   return computed_minor;
 }
 
-/** What is to be added to a sum, so that it is what is owed. */
+/** Returns the amount to add to a sum, so that it is the amount owed. */
 function differenceFrom({ least, most }: Owed, total: bigint): bigint {
   if (total < least) return least - total;
   return total > most ? most - total : 0n;
@@ -113,6 +113,6 @@ function within(amount: bigint): number {
   return Number(amount < -most ? -most : amount);
 }
 
-/** What commissions come to together. */
+/** Returns the sum of commissions. */
 export const sum = (counted: readonly Counted[]): bigint =>
   counted.reduce((total, { amount_minor }) => total + BigInt(amount_minor), 0n);

@@ -168,7 +168,7 @@ export type Cause =
 export const because = (tx: Tx, cause: Cause, refund_id = ''): void =>
   tx.send(sql`select program.because(${cause}, ${refund_id})`);
 
-/** What the commission of a sale is recorded with. It starts `due` where no holding period is left, else `pending`. */
+/** Returns the columns of a sale's commission. It starts `due` where no holding period is left, else `pending`. */
 export function commissionOf(
   tx: Tx,
   program: Program,

@@ -26,7 +26,7 @@ const positive = z.int().min(1).describe('The amount, in minor units of the curr
 const cancelling =
   'Later refunds and corrections of its sale do not create it again. The clawbacks and bonuses that corrected the commission are deleted, unless they are paid or in a payout: then another one balances them.';
 
-/** What is done with commissions by hand. */
+/** Operations on commissions by hand. */
 export const commissionChangeOperations: Operation[] = [
   operation({
     name: 'commissions.create',

@@ -1,8 +1,8 @@
 /**
- * What a rate pays on an amount, as pure functions on plain values: see README.md.
+ * Computes what a rate pays on an amount, as pure functions on plain values: see README.md.
  *
- * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD
- * need nothing special: minor units are integers whatever their number of digits.
+ * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD need
+ * nothing special: minor units are integers whatever their number of digits.
  */
 
 export type RateType = 'percent' | 'fixed';

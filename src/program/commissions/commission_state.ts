@@ -21,7 +21,7 @@ export type CommissionAction =
   | 'return';
 
 interface CommissionState extends State<CommissionStatus, CommissionAction> {
-  /** Whether it is part of what the partner is owed or was paid. */
+  /** True if it is part of the amount that the partner is owed or was paid. */
   counted: boolean;
 }
 
@@ -56,7 +56,7 @@ export const commission_states: Readonly<Record<CommissionStatus, CommissionStat
   rejected: { doc: 'rejected by hand', ...final('rejected'), counted: false },
 };
 
-/** Whether a commission can still change by itself: it is unpaid, and neither voided nor rejected. */
+/** Returns whether a commission can still change by itself: it is unpaid, and neither voided nor rejected. */
 export const isOpen = (status: CommissionStatus): boolean => commission_states[status].on.void !== undefined;
 
 /** `pending` in the holding period, `due` when that is over. */
@@ -76,9 +76,8 @@ export const uncounted_statuses = listOf(
 const dayMs = 86_400_000;
 
 /**
- * When a commission matures: the sale's moment and holding_period_days days of 24 hours. "Every commission is written with
- * its `mature_at` at creation."
- *
+ * Returns the time at which a commission matures: the sale's moment and holding_period_days days of 24 hours. "Every commission is written with its
+ * `mature_at` at creation."
  * @throws RangeError when occurred_at is not a timestamp
  */
 export const matureAt = (occurred_at: string, holding_period_days: number): string =>

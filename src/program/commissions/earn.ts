@@ -14,7 +14,7 @@ import { uncounted_statuses } from './commission_state.ts';
 import { rules } from './rule.ts';
 import { type CommissionOutcome, chooseRule, commissionFor, type Rule, type SaleContext } from './rule_choice.ts';
 
-/** What a partner is paid by, besides the sale itself. */
+/** The terms by which a partner is paid, besides the sale itself. */
 export interface Terms {
   rules: (Rule & { payments: number })[];
   tag_ids: string[];
@@ -41,7 +41,7 @@ export type JudgedSale = Pick<
   | 'product_id'
 >;
 
-/** Of a sale, what decides the terms: by whom it is credited, and what its customer came by, whoever the partner of that is. */
+/** The facts of a sale that decide the terms: the credited partner, and the link or the coupon that its customer came by, whoever the partner of that is. */
 export interface Sold {
   program_id: string;
   partner_id: string;
@@ -83,8 +83,8 @@ export const termsOfOne = async (tx: Tx, sold: Sold, sale_id?: string): Promise<
 const unique = (values: string[]): string[] => [...new Set(values)];
 
 /**
- * How many sales of each customer each of these rules `t` pays for that pays for so many at most: one whose commission was clawed back whole is none.
- * Counts no further than that number, by an index.
+ * Counts the sales of each customer that each of these rules `t` pays for, if it pays for a limited number: one whose commission was clawed back
+ * whole is none. Counts no further than that number, by an index.
  */
 const paymentsOf = (
   tx: Tx,
@@ -123,7 +123,7 @@ export async function earnedBy(
   return exactly(() => commissionFor(terms.rules, { ...context, ...month }));
 }
 
-/** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
+/** Returns the facts that rules compare with, but for the partner's month: that is read for tiers alone. */
 function contextOf(
   program: Program,
   sale: JudgedSale,
@@ -185,7 +185,7 @@ async function monthOf(
       and ${isBefore({ id: sale_id, occurred_at, created_at }, tx.now)}`);
 }
 
-/** Which sales `t` came before one. Of one that is recorded now for now, also those that waited shorter and carry a later time. */
+/** Selects the sales `t` that came before one. Of one that is recorded now for now, also those that waited shorter and carry a later time. */
 function isBefore({ id, occurred_at, created_at }: Pick<Sale, 'id' | 'occurred_at' | 'created_at'>, now: string): Sql {
   if (created_at !== now) return sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${id})`;
   return occurred_at === now

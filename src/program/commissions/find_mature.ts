@@ -1,4 +1,4 @@
-/** What the scheduled task looks for, apart from what is done about it: a worker that finds nothing does not load that. */
+/** Finds the work of the scheduled task. Kept apart from doing it, so that a worker that finds none does not load that code. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { maturing_statuses } from './commission_state.ts';

@@ -5,7 +5,7 @@ import { event } from '../events/event.ts';
 import type { Commission } from './commission.ts';
 import { maturing_statuses } from './commission_state.ts';
 
-/** How many one transaction makes due: it is short, for what else is asked at the same time. */
+/** The number of commissions that one transaction makes due: it is short, so that concurrent requests do not wait. */
 const most_of_step = 500;
 
 /** The last commission that matured, in their order. */
@@ -67,7 +67,7 @@ const ofLivePartner = sql`coalesce((
   select p.deleted_at is null from program.partner p where p.organization_id = t.organization_id and p.id = t.partner_id
 ), true)`;
 
-/** What is told of a commission, and where it is. */
+/** The fields of a commission's event, and the place of its row. */
 interface Matured
   extends Pick<
     Commission,

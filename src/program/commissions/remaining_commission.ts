@@ -1,6 +1,6 @@
 /**
- * What is left of a commission when its sale is refunded, as pure functions on plain values: see README.md. Every `_minor` is an
- * integer in minor units.
+ * Computes the rest of a commission when its sale is refunded, as pure functions on plain values: see README.md. Every `_minor` is an integer in
+ * minor units.
  */
 
 import { type CopiedRate, commissionAmount, safe, scale } from './commission_rate.ts';
@@ -9,10 +9,9 @@ import { type CopiedRate, commissionAmount, safe, scale } from './commission_rat
 export type RefundedSale = { base_minor: number; amount_minor: number; refunded_minor: number };
 
 /**
- * What a sale's commissions must sum to after refunds, in minor units: "the copied rate applied to what is left of its base,
- * and exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until nothing is left of
- * the sale. Before any refund this is the amount the commission was created with.
- *
+ * Returns the amount that a sale's commissions must sum to after refunds, in minor units: "the copied rate applied to what is left of its base, and
+ * exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until nothing is left of the sale. Before any
+ * refund this is the amount the commission was created with.
  * @throws RangeError when refunded_minor is below 0 or above amount_minor
  */
 export function remainingCommission(copied: CopiedRate, sale: RefundedSale): number {
@@ -20,13 +19,12 @@ export function remainingCommission(copied: CopiedRate, sale: RefundedSale): num
   return isNothingLeft(sale) ? 0 : commissionAmount(copied, base_minor);
 }
 
-/** What a person decided: that a sale's commissions come to `total_minor` while `base_minor` is left of its base. */
+/** A person's decision that a sale's commissions come to `total_minor` while `base_minor` is left of its base. */
 export type Edit = { total_minor: number; base_minor: number };
 
 /**
- * What a sale's commissions must sum to after an edit by hand: the edited sum scaled by what is left of the base, half away from zero, and
- * exactly 0 when all is refunded. With no base to scale by, the edited sum stays whole until then.
- *
+ * Returns the amount that a sale's commissions must sum to after an edit by hand: the edited sum scaled by the rest of the base, half away from zero,
+ * and exactly 0 when all is refunded. With no base to scale by, the edited sum stays whole until then.
  * @throws RangeError when the result is not a safe integer, or refunded_minor is below 0 or above amount_minor
  */
 export function remainingEdited({ total_minor, base_minor }: Edit, sale: RefundedSale): number {
@@ -36,9 +34,8 @@ export function remainingEdited({ total_minor, base_minor }: Edit, sale: Refunde
 }
 
 /**
- * What is left of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is
- * refunded. A refund is a part of amount_minor, and takes tax, shipping, fee and discount with it in proportion.
- *
+ * Returns the rest of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is refunded. A refund is a
+ * part of amount_minor, and takes tax, shipping, fee and discount with it in proportion.
  * @throws RangeError when refunded_minor is below 0 or above amount_minor
  */
 export function baseLeft({ base_minor, amount_minor, refunded_minor }: RefundedSale): number {

@@ -1,8 +1,8 @@
 /**
- * Which rule pays a sale and what it pays, as pure functions on plain values: see README.md.
+ * Chooses the rule that pays a sale and computes the amount, as pure functions on plain values: see README.md.
  *
- * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD
- * need nothing special: minor units are integers whatever their number of digits.
+ * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD need
+ * nothing special: minor units are integers whatever their number of digits.
  */
 
 import { type CopiedRate, commissionAmount, type Rate } from './commission_rate.ts';
@@ -34,7 +34,7 @@ export type Rule = Rate & {
   created_at: string;
 };
 
-/** What the rules may know of a sale and of those it touches. */
+/** The facts about a sale, its partner and its customer that rules compare with. */
 export type SaleContext = {
   occurred_at: string;
   amount_minor: number;
@@ -50,7 +50,7 @@ export type SaleContext = {
   product_id: string | null;
   /** The link's, or null where the link has none. */
   rate_override: Rate | null;
-  /** When the customer's first sale occurred; null when this one is the first. */
+  /** The time of the customer's first sale; null when this one is the first. */
   first_sale_at: string | null;
   /** Earlier sales of this customer that each rule paid for. A rule that is not named paid none. */
   payments_by_rule: Readonly<Record<string, number>>;
@@ -67,12 +67,11 @@ export type CommissionOutcome =
   | { outcome: 'none'; warning: 'no_commission_from_rules' | 'fixed_rate_currency_mismatch' };
 
 /**
- * What a sale pays, by the one rule that is the best match. "One rule pays per sale."
+ * Returns the commission of a sale, by the one rule that is the best match. "One rule pays per sale."
  *
- * A fixed rate pays nothing on a sale in another currency, and the next rule is not asked: the merchant chose this rate for this partner,
- * so another rate would be a payment that nobody decided on, and the merchant would not see the warning.
- * A sale of 0 earns nothing, also by a fixed rate. A commission of 0 is none: `commission_created` is for "when money followed".
- *
+ * A fixed rate pays nothing on a sale in another currency, and the next rule is not asked: the merchant chose this rate for this partner, so another
+ * rate would be a payment that nobody decided on, and the merchant would not see the warning. A sale of 0 earns nothing, also by a fixed rate. A
+ * commission of 0 is none: `commission_created` is for "when money followed".
  * @throws RangeError when an amount is not a safe integer
  */
 export function commissionFor(rules: readonly Rule[], sale: SaleContext): CommissionOutcome {
@@ -113,9 +112,9 @@ export function chooseRule(rules: readonly Rule[], sale: SaleContext): Choice | 
 }
 
 /**
- * Whether every condition of the rule holds. An empty list is "any"; a rule with several lists must match each of them, save
- * that group_ids and tag_ids are one condition ("its group or tags"). starts_at to ends_at is half open.
- * min_sale_minor is held against amount_minor, in the sale's currency: nothing is converted.
+ * Returns whether every condition of the rule holds. An empty list is "any"; a rule with several lists must match each of them, save that group_ids
+ * and tag_ids are one condition ("its group or tags"). starts_at to ends_at is half open. min_sale_minor is compared with amount_minor, in the sale's
+ * currency: nothing is converted.
  */
 export function ruleApplies(rule: Rule, sale: SaleContext): boolean {
   return (

@@ -11,18 +11,18 @@ export const by_hand = 'marked as paid';
 
 export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
 
-/** Of attempts, called `t`: they can still be paid. */
+/** Selects attempts, called `t`, that can still be paid. */
 export const open_attempt = sql`t.status in ('prepared', 'in_doubt', 'processing')`;
 
 export const isOpen = (status: AttemptStatus): boolean => ['prepared', 'in_doubt', 'processing'].includes(status);
 
-/** What a bank has booked of an attempt. A reference of '' is one that is not known: it may be any. */
+/** The bank's bookings of an attempt. A reference of '' is one that is not known: it may be any. */
 export interface Bookings {
   debits: string[];
   returns: string[];
   /** Clawbacks of what was executed more than twice. */
   excess: string[];
-  /** How many came back as duplicates whose debits are not known yet. */
+  /** The number of returned duplicates whose debits are not known yet. */
   returned_copies: number;
 }
 
@@ -55,7 +55,7 @@ export interface PayoutAttempt {
   owner_told_at: string | null;
 }
 
-/** Of attempts, called `t`. */
+/** The columns of attempts, called `t`. */
 export const attemptColumns = raw(
   'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id bookings owner_told_at'
     .split(' ')
@@ -68,7 +68,7 @@ export const attemptsWhere = (tx: Tx, where: Sql): Promise<PayoutAttempt[]> =>
   tx.all<PayoutAttempt>(sql`
     select ${attemptColumns} from program.payout_attempt t where ${tenant(tx)} and ${where} order by t.payout_id, t.number for no key update of t`);
 
-/** What a person marks as paid was paid by the transfer in the bank's file: the bank's report of it changes nothing any more. */
+/** Ends attempts by hand. A person who marks a payout as paid means the transfer in the bank's file: the bank's report of it changes nothing any more. */
 export async function endAttemptsByHand(
   tx: Tx,
   marked: { id: string; attempt: number; status: string }[],
@@ -81,7 +81,7 @@ export async function endAttemptsByHand(
     where ${tenant(tx)} and t.id = any(${ids})`);
 }
 
-/** What of an attempt changes. */
+/** The columns of an attempt that change. */
 export type AttemptChanges = Partial<
   Omit<
     PayoutAttempt,

@@ -1,4 +1,4 @@
-/** What a payout becomes by what a rail, or a bank's report, says of one of its attempts: see README.md. */
+/** Applies the outcome of an attempt, from a rail or a bank's report, to its payout: see README.md. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
@@ -25,7 +25,7 @@ interface NotPaid<Status extends 'failed' | 'returned'> {
   reference: string | null;
   error_code: PayoutErrorCode;
   error_message: string;
-  /** What was kept of what came back. */
+  /** The amount that was kept of the returned payment. */
   fee_minor?: number | null;
 }
 
@@ -80,7 +80,7 @@ async function applyPaid(
   return 'paid';
 }
 
-/** Whether a success of its rail pays the payout: else it paid more than was owed. */
+/** Returns whether a success of its rail pays the payout: else it paid more than was owed. */
 export const isSettledBySuccess = (payout: AnyPayout): boolean =>
   payout.deleted_at === null && !hasEndedTest(payout) && allowsAction(payout.status, 'succeed');
 
@@ -115,7 +115,7 @@ const noteExcess = (tx: Tx, { id, excess_commission_id, bookings }: PayoutAttemp
 const withExcess = (tx: Tx, payout_id: string): Promise<PayoutAttempt[]> =>
   attemptsWhere(tx, sql`t.payout_id = ${payout_id} and t.status = 'paid' and t.excess_commission_id is not null`);
 
-/** How often the rail has paid a payout, less what came back. */
+/** Counts the payments of a payout by its rail, less those that came back. */
 export async function paymentsOf(tx: Tx, payout_id: string): Promise<number> {
   const paid = await attemptsWhere(tx, sql`t.payout_id = ${payout_id} and t.status = 'paid'`);
   return paid.reduce((sum, { settled, excess_commission_id, bookings }) => {
@@ -155,7 +155,7 @@ async function settleByOther(tx: Tx, payout: AnyPayout, other: PayoutAttempt): P
   await payouts.update(tx, payout.id, { external_id: other.reference });
 }
 
-/** Of what an attempt paid beyond its payout, one payment came back. */
+/** Forgives one payment that an attempt made beyond its payout, because it came back. */
 async function forgiveOne(tx: Tx, { id, excess_commission_id, bookings }: PayoutAttempt): Promise<void> {
   const last = bookings?.excess.at(-1);
   await forgiveExcess(tx, last ?? (excess_commission_id as string));

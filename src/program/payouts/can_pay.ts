@@ -3,7 +3,7 @@ import { type Creditor, paymentRefusal } from './bank/transfer.ts';
 import type { Balance } from './eligibility.ts';
 import { isRailName, rails } from './rails/rails.ts';
 
-/** How a partner is paid. */
+/** The payout method of a partner. */
 export interface PaidBy {
   partner_id: string;
   method: string;
@@ -16,8 +16,8 @@ export const detailsOf = ({ vault }: Pick<Services, 'vault'>, { partner_id, deta
   JSON.parse(vault.decrypt(details as Buffer, partner_id)) as Record<string, string>;
 
 /**
- * Whether a partner can be paid an amount in a currency: what a provider's rail, or a bank's file, refuses before anybody is asked. Previews,
- * batches, `payout.due` and sending judge alike. Wallets take any.
+ * Returns whether a partner can be paid an amount in a currency: false where a provider's rail, or a bank's file, would refuse it. Previews, batches,
+ * `payout.due` and sending use the same rule. Wallets take any.
  */
 export function canPay(services: Pick<Services, 'vault'>, paid_by: PaidBy, balance: Balance): boolean {
   const { method } = paid_by;

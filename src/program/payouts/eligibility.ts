@@ -12,7 +12,7 @@ export const not_eligible_reasons = [
 ] as const;
 export type NotEligibleReason = (typeof not_eligible_reasons)[number];
 
-/** What is known of a partner. */
+/** The facts about a partner that decide. */
 export interface Payee {
   status: string;
   min_payout_minor: number | null;
@@ -36,12 +36,12 @@ export interface Balance {
   amount_minor: number;
 }
 
-/** Whether the partner's payout method can pay an amount in a currency. */
+/** Returns whether the partner's payout method can pay an amount in a currency. */
 export type CanPay = (balance: Balance) => boolean;
 
 /**
- * Whether a partner's balance in a currency is paid: undefined, or why not. A balance of 0 is nobody's matter, and not asked for here.
- * "The minimum is the partner's own, else the program's, in the program's currency; in others the program's `min_payouts`, else 1."
+ * Returns why a partner's balance in a currency is not paid; undefined if it is. A balance of 0 is left to the caller. "The minimum is the partner's
+ * own, else the program's, in the program's currency; in others the program's `min_payouts`, else 1."
  */
 export function notEligible(
   payee: Payee,
@@ -53,7 +53,7 @@ export function notEligible(
   return obstacle(payee, terms) ?? amountObstacle(payee, balance, terms, canPay);
 }
 
-/** What keeps a partner from being paid whatever the amount. */
+/** Returns the reason why a partner is not paid, whatever the amount. */
 function obstacle(
   { status, method, tax_form_status }: Pick<Payee, 'status' | 'method' | 'tax_form_status'>,
   { payout_methods, require_tax_forms }: Pick<PayoutTerms, 'payout_methods' | 'require_tax_forms'>,

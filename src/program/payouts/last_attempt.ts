@@ -6,7 +6,7 @@ import { open_attempt } from './attempt.ts';
 import type { Payout } from './payout.ts';
 import { rail_names } from './rails/rail.ts';
 
-/** How long a rail's word that nothing was paid is good for. */
+/** The time for which a rail's word that nothing was paid is valid. */
 const fresh = '15 minutes';
 
 /**

@@ -15,7 +15,7 @@ const most_attached_lines = 20_000;
 
 interface PaidPayout {
   program_id: string;
-  /** Whether the partner is to be told. */
+  /** True if the partner is notified. */
   is_told: boolean;
 }
 

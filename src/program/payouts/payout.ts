@@ -91,7 +91,8 @@ export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Pa
 }
 
 /**
- * What a worker settles stays locked until it is done, which of thousands of commissions takes longer than a request should wait.
+ * Locks without a long wait. A payout that a worker settles stays locked until it is done, which takes longer for thousands of commissions than a
+ * request should wait.
  * @throws Problem payout_locked
  */
 export async function atOnce<Locked>(tx: Tx, lock: () => Promise<Locked>): Promise<Locked> {

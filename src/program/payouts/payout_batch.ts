@@ -16,7 +16,7 @@ export const batch_states = {
   completed: { doc: 'every payout is paid, failed or deleted, or there was none' },
 };
 
-/** What a batch came to: shared by batches and previews. */
+/** The sums of batches and previews. */
 export const batchSums = {
   amounts: z
     .array(

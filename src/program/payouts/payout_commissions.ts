@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Commission, commissions } from '../commissions/commission.ts';
 
-/** How many commissions a statement changes, and a request settles: each writes entries, counts and reports, and is an event. */
+/** The most commissions that a statement changes, and that a request settles: each writes entries, counts and reports, and is an event. */
 export const most_commissions = 2_000;
 
 /**

@@ -17,7 +17,7 @@ export type PayoutAction =
   /** By hand: the bank did not make the payment. */
   | 'mark_failed'
   | 'delete'
-  /** What the rail reports of an attempt. */
+  /** Reports of the rail about an attempt. */
   | 'succeed'
   | 'fail'
   | 'return';
@@ -45,7 +45,7 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
   },
 };
 
-/** What a worker does after the response, where a payout has many commissions. */
+/** Changes that a worker makes after the response, where a payout has many commissions. */
 export const changes_by_hand = ['mark_paid', 'mark_returned', 'delete'] as const satisfies PayoutAction[];
 export type ChangeByHand = (typeof changes_by_hand)[number];
 
@@ -58,7 +58,7 @@ export const in_words: Record<ChangeByHand, string> = {
 /** Methods without a rail that confirms: a person says what became of a payout in processing. */
 export const methods_by_hand: readonly string[] = ['bank_transfer', 'wire', 'crypto'];
 
-/** What a rail says holds whatever a person has requested. */
+/** Reports of rails apply whatever a person has requested. */
 const of_rails: readonly PayoutAction[] = ['succeed', 'fail', 'return'];
 
 /** A payout of a rail in test mode that came to its end holds no commissions any more. */
@@ -92,5 +92,5 @@ export function statusAfter(
 export const allowsAction = (status: PayoutStatus, action: PayoutAction): boolean =>
   allows(payout_states, status, action);
 
-/** Of the job that makes a change by hand. */
+/** The key of the job that makes a change by hand. */
 export const keyOfChange = (payout_id: string): string => `change:${payout_id}`;

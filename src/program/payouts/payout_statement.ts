@@ -101,7 +101,7 @@ async function headOf(tx: Tx, payout: StatedPayout): Promise<StatementHead> {
 /** A payout, also a deleted one whose statement has a number. */
 interface StatedPayout extends Payout {
   statement_number: string | null;
-  /** When it last settled, also if the payment was returned later. Null without a number. */
+  /** The time at which it last settled, also if the payment was returned later. Null without a number. */
   settled_at: string | null;
   /** Its commissions are in it no more. */
   is_given_up: boolean;
@@ -171,7 +171,7 @@ const partiesOf = (tx: Tx, { id }: Payout): Promise<Parties> =>
 
 interface Row extends Omit<StatementLine, 'description'> {
   note: string | null;
-  /** Whether a refund is counted in it. */
+  /** True if a refund is counted in it. */
   is_refunded: boolean;
 }
 
@@ -209,7 +209,7 @@ async function linesOf(tx: Tx, payout: StatedPayout): Promise<StatementLine[]> {
   }));
 }
 
-/** What a payout has of its commissions, called `l`, which are called `t`. */
+/** Joins a payout's rows, called `l`, to its commissions, called `t`. */
 const whatItHolds = ({ id }: Payout): Sql => sql`
   program.payout_commission l
     on l.organization_id = t.organization_id and l.payout_id = t.payout_id and l.commission_id = t.id and ${ofPayout(id)}`;

@@ -1,4 +1,4 @@
-/** What a payout becomes when its rail, or a person, says what became of it. The caller has locked the payout. */
+/** Settles payouts: paid, failed or returned, by their rail or by a person. The caller has locked them. */
 import sql from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -21,14 +21,14 @@ export interface Settlement {
 export interface Failure {
   error_code: PayoutErrorCode;
   error_message: string;
-  /** What was kept of what came back. */
+  /** The amount that was kept of the returned payment. */
   fee_minor?: number | null;
 }
 
 export interface Return extends Pick<Failure, 'error_message'> {
-  /** When it came back; now when left out. */
+  /** The time at which it came back; now when left out. */
   failed_at?: string | undefined;
-  /** What was kept of the amount. */
+  /** The part of the amount that was kept. */
   fee_minor?: number | null;
 }
 

@@ -8,13 +8,13 @@ import type { Link } from '../partners/link.ts';
 export type Visited = Pick<Customer, 'link_id' | 'referral_id'>;
 
 export interface CameBy extends Visited {
-  /** What the link pays by. Null: by the rules. */
+  /** The rate that the link sets. Null: the rules decide. */
   rate_override: Link['rate_override'];
 }
 
 export const nothing_visited = { link_id: null, referral_id: null };
 
-/** What a customer came by. One without a visit has no link either: the partner of a coupon may be another one. */
+/** Returns the link and the referral of a customer. One without a visit has no link either: the partner of a coupon may be another one. */
 export const visitedBy = (customer: Visited | undefined): Visited =>
   customer?.referral_id ? { link_id: customer.link_id, referral_id: customer.referral_id } : nothing_visited;
 

@@ -8,7 +8,7 @@ import { type Program, program_states } from '../programs/program.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 import type { CustomerClaim, Payer } from './payer.ts';
 
-/** What a sale says of who brought its customer. */
+/** The fields of a sale that name who brought its customer. */
 interface Claim extends CustomerClaim {
   coupon_external_id?: string | undefined;
   partner_id?: string | undefined;
@@ -18,7 +18,7 @@ interface Claim extends CustomerClaim {
 export interface Credit {
   attribution?: Attribution;
   is_first_sale: boolean;
-  /** When the customer first paid; null when this sale is the first. */
+  /** The time of the customer's first payment; null when this sale is the first. */
   first_sale_at: string | null;
   /** Set where the partner would be credited with a purchase of their own: nobody is. */
   own_purchase?: OwnPurchase;
@@ -102,7 +102,7 @@ async function couponAttribution(tx: Tx, program: Program, external_id: string):
   return { partner, tracked_by: 'coupon', coupon_id };
 }
 
-/** Whether nobody is credited because the partner is the customer. */
+/** Returns the match if nobody is credited because the partner is the customer. */
 async function ownPurchase(
   tx: Tx,
   program: Program,
@@ -118,7 +118,7 @@ async function ownPurchase(
   return ownPurchaseBy(tx, program, attribution.partner, { email, click });
 }
 
-/** When customers first paid, other than by a sale: of those who have. By an index: however many sales there are, one of each is read. */
+/** Reads the time of the first payment of customers, other than by a sale. By an index: however many sales there are, one of each is read. */
 export async function firstSalesOf(
   tx: Tx,
   customer_ids: string[],

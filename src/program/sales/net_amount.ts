@@ -1,6 +1,6 @@
-/** What a sale leaves after its parts, as a pure function on integers in minor units: see README.md. */
+/** Computes a sale's net amount, as a pure function on integers in minor units: see README.md. */
 
-/** What a sale came to and what of it was not revenue, all in minor units. */
+/** The amount of a sale and the parts of it that are no revenue, all in minor units. */
 export type AmountParts = {
   amount_minor: number;
   tax_minor: number;

@@ -107,7 +107,7 @@ const repeatedCharge = (charge: string, existing: Sale): Problem =>
     existing,
   );
 
-/** What a sale is recorded with. */
+/** The columns of a new sale. */
 export type SaleDraft = ReturnType<typeof draftOf>;
 
 /** @param came_by what the customer came by, where that is the partner's */

@@ -17,7 +17,7 @@ export interface OwnPurchase {
 /** A click, and the partner who was found to have made it. */
 export type JudgedClick = Visit & { own_of: string | null };
 
-/** Whether a partner would be paid for a purchase of their own. Undefined also if the program allows that. */
+/** Returns the match if a partner would be paid for a purchase of their own. Undefined also if the program allows that. */
 export async function ownPurchaseBy(
   tx: Tx,
   program: Program,

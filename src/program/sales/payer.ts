@@ -13,7 +13,7 @@ import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
 import type { Program } from '../programs/program.ts';
 import type { JudgedClick } from './own_purchase.ts';
 
-/** What a sale says of its customer. */
+/** The fields of a sale that name its customer. */
 export interface CustomerClaim {
   customer_id?: string | undefined;
   external_customer_id?: string | undefined;
@@ -29,7 +29,7 @@ export interface Payer {
   /** Those of the details that were not known, which are to be written. */
   missing?: Partial<Customer>;
   click?: JudgedClick;
-  /** Where there is no customer: the visitor whom a partner referred by the click within the window. */
+  /** The visitor, where there is no customer: a partner referred them by the click within the window. */
   referred?: ReferredVisitor;
 }
 
@@ -71,7 +71,7 @@ export async function payerOf(tx: Tx, program: Program, claim: CustomerClaim, fo
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 
-/** What a sale says of a customer who is not known; undefined when it says nothing. */
+/** Returns the new customer that a sale describes; undefined when it describes none. */
 export function describedCustomer({
   customer,
   external_customer_id,
@@ -180,7 +180,7 @@ function completed(customer: Customer, claim: CustomerClaim): Pick<Payer, 'custo
   return { customer: { ...customer, ...missing }, missing };
 }
 
-/** Whether all that a sale says of its customer is known, and the same. */
+/** Returns whether all that a sale says of its customer is known, and the same. */
 export const saysNothingNew = (customer: Customer, claim: CustomerClaim): boolean =>
   Object.entries(describedCustomer(claim) ?? {}).every(
     ([field, given]) =>

@@ -67,7 +67,7 @@ export type AttributedSale = Sale & { partner_id: string };
 
 export const isAttributed = (sale: Sale): sale is AttributedSale => sale.partner_id !== null;
 
-/** What was refunded of a sale: nothing, a part, or all. A sale of 0 has nothing to refund. */
+/** Returns the status of a sale by its refunds: none, a part, or all. A sale of 0 has nothing to refund. */
 export const saleStatus = (amount_minor: number, refunded_minor: number): Sale['status'] => {
   if (refunded_minor === 0) return 'paid';
   return refunded_minor === amount_minor ? 'refunded' : 'partially_refunded';

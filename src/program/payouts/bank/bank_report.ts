@@ -4,7 +4,7 @@ import { child, children, type Element, parseReport, refused } from './report_xm
 
 export type BankReport = StatusReport | BookingReport;
 
-/** What people send by mistake. */
+/** Documents that people send by mistake. */
 const other_kinds: Record<string, string> = {
   CstmrCdtTrfInitn: 'a pain.001 payment file, which goes to the bank. Send what the bank answered',
   BkToCstmrStmt: 'a camt.053 account statement. Ask the bank for a pain.002 status report or a camt.054 notification',

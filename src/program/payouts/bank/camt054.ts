@@ -16,13 +16,13 @@ export interface BookedTransfer extends Reason {
   ignored_because: string | null;
   /** To be compared with the payout: as instructed where the bank says so, else each as booked. None: the bank gives only the sum of a batch. */
   amounts: { amount_minor: number; currency: string }[];
-  /** When it was booked. */
+  /** The time of the booking. */
   at: string | null;
   /** The IBAN of the account that the notification is on. Null: the bank names the account in another way. */
   account: string | null;
   /** The bank's reference. */
   external_id: string | null;
-  /** What the booking is called: the references of the payment and of its entry. Another booking has others. */
+  /** The references of the payment and of its entry. Another booking has others. */
   references: string[];
 }
 
@@ -39,7 +39,7 @@ export interface BookingReport {
   without_id: number;
 }
 
-/** What stands for no id: the bank was given none. */
+/** The placeholder of a missing id: the bank was given none. */
 const no_id = 'NOTPROVIDED';
 
 /**
@@ -76,7 +76,7 @@ function transfersIn(entry: Element): (Omit<BookedTransfer, 'account'> | null)[]
   return details.map((detail) => transferOf(entry, detail, details.length === 1));
 }
 
-/** What cannot be read of one payment keeps no other from being read: it may be anybody's. */
+/** A payment that cannot be read keeps no other from being read: it may be anybody's. */
 function transferOf(entry: Element, detail: Element, is_alone: boolean): Omit<BookedTransfer, 'account'> | null {
   const end_to_end_id = idOf(detail);
   if (end_to_end_id === null || end_to_end_id === no_id) return null;
@@ -147,6 +147,6 @@ function amountOf(amount: Element): BookedTransfer['amounts'][number] {
   throw refused(`The amount '${text(amount) ?? ''}' ${currency ?? 'without Ccy'} is no amount of a currency.`);
 }
 
-/** Whether the entry is of one payment: none of its details sums up several. */
+/** Returns whether the entry is of one payment: none of its details sums up several. */
 const isOfOne = (entry: Element): boolean =>
   children(entry, 'NtryDtls').every((group) => ['1', null].includes(text(group, 'Btch', 'NbOfTxs')));

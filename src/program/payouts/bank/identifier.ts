@@ -3,7 +3,7 @@
  * the whole file: it is written as `-`, and read back whatever character the bank has put there.
  */
 
-/** What the schema holds of MsgId, PmtInfId and EndToEndId. */
+/** The longest MsgId, PmtInfId and EndToEndId of the schema. */
 const most = 35;
 
 /**
@@ -18,7 +18,7 @@ export function bankIdentifier(id: string): string {
   return id.replaceAll('_', '-');
 }
 
-/** Whether the id of a payment is of the form of an attempt's key: an account has other payments too. */
+/** Returns whether the id of a payment is of the form of an attempt's key: an account has other payments too. */
 export const isAttemptKey = (id: string): boolean => id.startsWith('pyt_');
 
 /** The id or key of what a bank reports. Anything that is not of Rail's form is given as it is. */

@@ -5,7 +5,7 @@
  * the letter, other letters and symbols become what stands for them, and what has no replacement becomes a full stop.
  */
 
-/** What does not decompose to a Latin letter by itself, in lower case. */
+/** Letters that do not decompose to a Latin letter by themselves, in lower case. */
 const latin_letters: Record<string, string> = {
   ...{
     ß: 'ss',
@@ -61,7 +61,7 @@ const sepa_symbols: Record<string, string> = {
   ';': ',',
 };
 
-/** What needs no conversion, as most texts do. */
+/** Texts that need no conversion, as most do not. */
 const in_order = /^[A-Za-z0-9/\-?:().,'+]+(?: [A-Za-z0-9/\-?:().,'+]+)*$/;
 
 /**

@@ -37,10 +37,10 @@ export interface PaymentFile {
   blocks: PaymentBlock[];
 }
 
-/** What is collected before it is yielded, in characters. */
+/** The characters that are collected before they are yielded. */
 const chunk_length = 32_768;
 const most_of_remittance = 140;
-/** Of an xs:decimal in the schema. */
+/** The most digits of an xs:decimal in the schema. */
 const most_digits = 18;
 
 /**

@@ -12,7 +12,7 @@ import {
 } from './reason.ts';
 import { child, children, type Element, refused, text, textOf, timeOf } from './report_xml.ts';
 
-/** What the bank says of a file, a payment information block, or a transfer. */
+/** The bank's status of a file, a payment information block, or a transfer. */
 export interface BankStatus extends Reason {
   /** GrpSts, PmtInfSts or TxSts. Null: the bank gives none. */
   status: string | null;
@@ -31,7 +31,7 @@ export interface TransferStatus extends BankStatus {
   /** The attempt's key. */
   end_to_end_id: string;
   payment_information_id: string | null;
-  /** When it settled where the bank says so, else when the report was written. Null: neither is given. */
+  /** The time of settlement where the bank gives it, else the time of the report. Null: neither is given. */
   at: string | null;
   /** The bank's reference. */
   external_id: string | null;
@@ -46,7 +46,7 @@ export interface StatusReport {
   /** The MsgId of the report. */
   report_id: string | null;
   reported_at: string | null;
-  /** Where this is a rejection, so it is of each transfer of the file, listed or not. A success says nothing of its transfers. */
+  /** The status of the file. A rejection applies to each transfer of the file, listed or not. A success says nothing of its transfers. */
   group: BankStatus;
   /** With the rejection of the file. Where one is a rejection, so it is of each transfer of the block, listed or not. */
   payment_informations: BlockStatus[];
@@ -98,7 +98,7 @@ function blockStatus(block: Element, group: BankStatus): BlockStatus {
 
 export const isRejected = ({ outcome }: BankStatus): boolean => ['failed', 'unchanged', 'doubtful'].includes(outcome);
 
-/** What reaches down from a file and a block. */
+/** Returns the rejection that a transfer inherits from its file or block. */
 function rejectionOf(group: BankStatus, block?: BankStatus): BankStatus | undefined {
   if (!isRejected(group)) return block && isRejected(block) ? block : undefined;
   return block && isRejected(block) ? inherited(group, block) : group;
@@ -110,8 +110,8 @@ function inBlock(block: Element, group: BankStatus): (TransferStatus | string)[]
 }
 
 /**
- * What cannot be read of one transfer keeps no other from being read.
- * @param rejection what reaches down from its block and file
+ * A transfer that cannot be read keeps no other from being read.
+ * @param rejection inherited from its block and file
  * @returns a text for a transfer that is not named: why it says nothing
  */
 function transfersIn(
@@ -216,7 +216,7 @@ function both(before: TransferStatus, status: TransferStatus): TransferStatus {
   return status.ignored_because !== null || strengthOf(status) > strengthOf(before) ? status : before;
 }
 
-/** What may have been paid is no failure. */
+/** Orders outcomes: one that may have been paid is no failure. */
 const strengths: BankOutcome[] = ['waiting', 'failed', 'doubtful', 'unchanged', 'paid'];
 export const strengthOf = ({ outcome }: BankStatus): number => strengths.indexOf(outcome);
 

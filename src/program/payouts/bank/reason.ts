@@ -1,8 +1,8 @@
 import { children, type Element, text, textOf } from './report_xml.ts';
 
 /**
- * What a bank's status means for a payout. `unchanged`: the bank has the payment, which stays as it is known to be. `doubtful`: a rejection that
- * does not say for certain that the payment was not made.
+ * The meaning of a bank's status for a payout. `unchanged`: the bank has the payment, whose known status stays. `doubtful`: a rejection that does not
+ * say for certain that the payment was not made.
  */
 export type BankOutcome = 'paid' | 'failed' | 'waiting' | 'unchanged' | 'doubtful';
 

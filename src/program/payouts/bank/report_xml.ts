@@ -13,7 +13,7 @@ const most_tags = 800_000;
 const most_depth = 40;
 /** From one `<` to the next: a tag with its attributes, and a text. The schemas hold 2,048 characters of a text at most. */
 const most_of_element = 10_000;
-/** Of a text that is given on. */
+/** The length of a text that is copied. */
 const most_of_text = 1000;
 
 /** An element: its text, or its children by their names. */

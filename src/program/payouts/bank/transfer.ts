@@ -12,13 +12,13 @@ export interface Transfer {
   key: string;
   amount_minor: number;
   creditor: Creditor;
-  /** What the partner reads on the bank statement. Empty: none. */
+  /** The text on the partner's bank statement. Empty: none. */
   remittance: string;
 }
 
 export type BankMethod = 'bank_transfer' | 'wire';
 
-/** What a payment information block has in common. */
+/** The terms that all payments of an information block share. */
 export interface BlockTerms {
   method: BankMethod;
   currency: string;
@@ -72,5 +72,5 @@ function sepaRefusal(terms: BlockTerms, amount_minor: number, creditor: Creditor
   return amount_minor > most_of_sepa ? 'The amount is above 999,999,999.99 EUR, the most that SEPA transfers.' : null;
 }
 
-/** How many digits the currencies have at most. */
+/** Returns the largest number of digits of the currencies. */
 export const mostDigits = (currencies: string[]): number => Math.max(0, ...currencies.map(fractionDigits));

@@ -17,7 +17,7 @@ import { deletePayout } from '../release.ts';
 import { BatchPreview, preview } from './preview.ts';
 
 const day_ms = 86_400_000;
-/** How many payouts of a refused batch a transaction deletes. */
+/** The number of payouts of a refused batch that a transaction deletes. */
 const most_deleted = 500;
 
 export const payoutBatchOperations: Operation[] = [

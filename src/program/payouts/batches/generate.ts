@@ -12,16 +12,16 @@ import { type Payout, payouts } from '../payout.ts';
 import { finishBatch, lockRange, noteRange, type Range, type RangeKey, splitBatch } from './range.ts';
 import { addUp, type BalanceRow, balancesOf, type Judged, nextPartners, selected } from './selection.ts';
 
-/** How many partners the first step looks at, and any step at least and at most. */
+/** The number of partners that the first step checks, and the limits of any step. */
 const partners_of_step = { first: 250, least: 25, most: 2_000 };
-/** How long a step may take. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
+/** The time of a step. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
 const step_ms = 100;
-/** How many commissions a step makes due. */
+/** The number of commissions that a step makes due. */
 const most_matured = 1_000;
-/** How long a batch rests after each step, as a share of the time that it took: what else the database has to do goes first. */
+/** The pause of a batch after each step, as a share of the time that it took: other work of the database goes first. */
 const rest = 0.35;
 
-/** How many connections there must be for two ranges at the same time: one after the other is slower, and leaves some to other jobs. */
+/** The number of connections from which two ranges run at the same time: one after the other is slower, and leaves some to other jobs. */
 const least_connections = 6;
 
 /** Creates the payouts of a batch: two ranges of its partners at the same time. */
@@ -51,7 +51,7 @@ async function generateRange(step: (most: number) => Promise<number>, stopping: 
   }
 }
 
-/** How many partners the next step looks at, by how long one of `most` took: at most twice as many, at least half. */
+/** Returns the number of partners of the next step, by the time that one of `most` took: at most twice as many, at least half. */
 export function nextMost(most: number, took_ms: number): number {
   const fitting = Math.round(most * Math.min(2, Math.max(0.5, step_ms / took_ms)));
   return Math.min(partners_of_step.most, Math.max(partners_of_step.least, fitting));

@@ -9,9 +9,9 @@ import { type NotEligibleReason, not_eligible_reasons, reason_texts } from '../e
 import { batchSums } from '../payout_batch.ts';
 import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
 
-/** How many partners are looked at in one statement. */
+/** The number of partners that one statement checks. */
 const step = 2000;
-/** How many payouts, and balances that are not paid, a preview lists. Its sums cover all. */
+/** The number of payouts, and of balances that are not paid, that a preview lists. Its sums cover all. */
 const most_listed = 1000;
 
 const listed = {
@@ -50,7 +50,7 @@ export const BatchPreview = z
   })
   .meta({ id: 'PayoutBatchPreview', description: 'What a batch would contain if it were created now.' });
 
-/** What a batch would contain. Writes nothing, and locks nothing. */
+/** Previews a batch. Writes nothing, and locks nothing. */
 export async function preview(
   tx: Tx,
   services: Pick<Services, 'vault'>,

@@ -6,7 +6,7 @@ import type { Program } from '../../programs/program.ts';
 import { canPay, type PaidBy } from '../can_pay.ts';
 import { type Balance, type NotEligibleReason, notEligible, type Payee } from '../eligibility.ts';
 
-/** Which commissions a batch takes. */
+/** The commissions that a batch selects. */
 export interface Selection {
   program_id: string;
   cutoff: string;
@@ -20,13 +20,13 @@ export interface PayeeRow extends Payee {
   hint: string | null;
 }
 
-/** What a partner is due in one currency. */
+/** The balance of a partner in one currency. */
 export interface BalanceRow {
   partner_id: string;
   currency: string;
   amount_minor: number;
   commission_count: number;
-  /** Where its commissions are in their table (`tid[]`). They may leave these places before the transaction has locked them. */
+  /** The places of its commissions in their table (`tid[]`). They may move before the transaction has locked them. */
   places: string;
   period_start: string;
 }
@@ -38,7 +38,7 @@ export interface Judged extends BalanceRow {
 
 /** The balances of partners that were looked at. */
 export interface Balances {
-  /** How many of the partners have commissions for the batch. */
+  /** The number of partners with commissions for the batch. */
   partners: number;
   judged: Judged[];
 }
@@ -101,7 +101,7 @@ export async function middlePartner(
   return middle?.partner_id;
 }
 
-/** How many partners have commissions for the batch. */
+/** Counts the partners with commissions for the batch. */
 export async function countPartners(tx: Tx, selection: Selection): Promise<number> {
   const { partners } = await tx.one<{ partners: number }>(sql`
     select count(distinct t.partner_id) as partners from program.commission t where ${selected(tx, selection)}`);
@@ -138,7 +138,7 @@ const canPayBy =
   (sum: Balance) =>
     canPay(services, { partner_id, method, details } as PaidBy, sum);
 
-/** What partners are due, in each currency. An amount that JSON cannot carry exactly is null. */
+/** Sums the balances of partners, in each currency. An amount that JSON cannot carry exactly is null. */
 const sumsOf = (
   tx: Tx,
   selection: Selection,
@@ -172,7 +172,7 @@ export interface Sums {
   not_eligible: Partial<Record<NotEligibleReason, number>>;
 }
 
-/** What balances come to, on top of what there was before. */
+/** Adds balances to earlier sums. */
 export function addUp(
   judged: readonly { currency: string; amount_minor: number; reason: NotEligibleReason | undefined }[],
   before: Omit<Sums, 'payouts'> = { amounts: {}, not_eligible: {} },

@@ -1,4 +1,4 @@
-/** What a person has decided of a payout: at once, or by a worker where it has many commissions. */
+/** Changes payouts by hand: at once, or by a worker where a payout has many commissions. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
@@ -98,7 +98,7 @@ export async function markFailed(tx: Tx, payout: Payout, reason: string): Promis
 }
 
 /**
- * Which of two payments came back, a person does not say. Whoever voids the clawback has said that one did.
+ * Refuses a payout that was paid twice: a person cannot say which of two payments came back. Whoever voids the clawback has said that one did.
  * @throws Problem payout_locked
  */
 export async function refusePaidTwice(tx: Tx, { id }: Payout): Promise<void> {

@@ -10,7 +10,7 @@ import { most_commissions } from '../payout_commissions.ts';
 import { methods_by_hand } from '../payout_state.ts';
 import { markPaid } from './change.ts';
 
-/** Which payouts of a batch, and how they were paid. */
+/** The payouts of a batch to mark, and the way in which they were paid. */
 export const Marking = z.object({
   statuses: z.array(z.enum(['pending', 'processing', 'failed'])),
   file: z.number().nullable(),
@@ -20,7 +20,7 @@ export const Marking = z.object({
 });
 export type Marking = z.infer<typeof Marking>;
 
-/** How many payouts a transaction marks, with `most_commissions` in all. */
+/** The number of payouts that a transaction marks, with `most_commissions` in all. */
 const most = 500;
 
 /**

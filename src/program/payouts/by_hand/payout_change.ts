@@ -24,7 +24,7 @@ const payment = {
   paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
 };
 
-/** What is done with payouts by hand, but for sending them. */
+/** Operations on payouts by hand, but for sending them. */
 export const payoutChangeOperations: Operation[] = [
   operation({
     name: 'payouts.mark_paid',

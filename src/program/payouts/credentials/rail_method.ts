@@ -1,4 +1,4 @@
-/** What has credentials, and what they are: a provider's keys, or the account that bank files pay from. */
+/** The rails with credentials, and the fields of these: a provider's keys, or the account that bank files pay from. */
 import { z } from 'zod';
 import { databaseTime } from '../../../core/values/clock.ts';
 import { text } from '../../../core/values/fields.ts';
@@ -49,7 +49,7 @@ export function parseCredentials(rail: RailMethod, credentials: Record<string, s
   throw validationProblem({ issues }, 'body', { credentials });
 }
 
-/** What tells one account or key from another. */
+/** The field that distinguishes one account or key from another. */
 const identifying: Readonly<Record<RailMethod, string>> = {
   bank_transfer: 'iban',
   wire: 'iban',

@@ -27,7 +27,7 @@ import { isRailName, providerUrl, rails } from '../rails/rails.ts';
 const most_bytes = 65_536;
 /** Less than a request waits for its answer. */
 const verify_ms = 8_000;
-/** How many versions of credentials a webhook is tried with, the newest first. */
+/** The number of versions of credentials that a webhook is tried with, the newest first. */
 const most_versions = 5;
 
 export function mountRailWebhooks(app: FastifyInstance, store: Store, services: Services): void {

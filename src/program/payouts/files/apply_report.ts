@@ -17,7 +17,7 @@ export interface StoredResult {
   waiting: number;
   not_of_batch: number;
   accepted_file?: string;
-  /** What is still to be applied, by payout. */
+  /** The outcomes that are still to be applied, by payout. */
   left: Told[];
 }
 
@@ -60,7 +60,7 @@ export async function applyReport(
   tx.enqueue('program/apply_bank_report', { organization_id, request_id, id: report_id });
 }
 
-/** How many of the first payouts have `most_commissions` in all. */
+/** Returns how many of the first payouts have `most_commissions` in all. */
 async function fitting(tx: Tx, told: Told[]): Promise<number> {
   const rows = await tx.all<{ id: string; commission_count: number }>(sql`
     select t.id, t.commission_count from program.payout t where ${tenant(tx)} and t.id = any(${told.map((one) => one.payout_id)})`);
@@ -74,7 +74,7 @@ async function fitting(tx: Tx, told: Told[]): Promise<number> {
 }
 
 const open: AttemptStatus[] = ['prepared', 'in_doubt', 'processing'];
-/** What a payment may still become by a status, from what it is known to be. What came back was paid before: a report of that comes late. */
+/** The known states from which a status still changes a payment. One that came back was paid before: a report of that comes late. */
 const open_for = { paid: [...open, 'failed'], failed: open };
 
 async function apply(tx: Tx, payout: AnyPayout, told: Told): Promise<Booked> {

@@ -1,4 +1,4 @@
-/** What a booking of a bank says of a payment: which of its executions, or returns, it is. The caller has locked the payout. */
+/** Applies a bank's booking: finds which execution, or which return, of a payment it is. The caller has locked the payout. */
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { type Bookings, type PayoutAttempt, updateAttempt } from '../attempt.ts';
 import { type AnyPayout, type AttemptOutcome, applyCopy, applyOutcome, paymentsOf } from '../attempt_outcome.ts';
@@ -35,7 +35,7 @@ export async function applyDebit(
   return 'applied';
 }
 
-/** What comes back as a duplicate, or once more than it was debited, is a copy: the payment itself stays as it is known to be. */
+/** Applies a credit. A payment that comes back as a duplicate, or once more than it was debited, is a copy: the payment itself keeps its known status. */
 export async function applyCredit(
   tx: Tx,
   payout: AnyPayout,
@@ -64,7 +64,7 @@ export async function applyCredit(
 const copy_returned =
   'A second copy of the payment came back, as far as is known: the payout stays as it is. If it was the only payment, record that with mark_returned, or with mark_failed while the payout is processing.';
 
-/** What is known to have been booked, though its reference is not. */
+/** Returns the bookings that are known, including one whose reference is not. */
 function bookingsOf({ bookings, status }: PayoutAttempt): Bookings {
   const [was_paid, came_back] = [status === 'paid' || status === 'returned', status === 'returned'];
   const { debits = [], returns = [], ...more } = bookings ?? { excess: [], returned_copies: 0 };
@@ -75,7 +75,7 @@ function bookingsOf({ bookings, status }: PayoutAttempt): Bookings {
   };
 }
 
-/** What has no reference may be any that is known, and any may be what was known without one. */
+/** Returns whether a booking is new. One without a reference may be any that is known, and any may be the one that was known without a reference. */
 const isNew = (known: string[], references: string[]): boolean =>
   known.length === 0 ||
   (references.length > 0 && !known.includes('') && !references.some((one) => known.includes(one)));

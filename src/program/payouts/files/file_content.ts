@@ -1,4 +1,4 @@
-/** What stands in a file, read as it is written: memory does not grow with its payouts. */
+/** The content of a file, read as it is written: memory does not grow with its payouts. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../../core/encryption/vault.ts';
 import type { FileStream } from '../../../core/formats/row_stream.ts';

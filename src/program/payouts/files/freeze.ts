@@ -110,7 +110,7 @@ async function debtorOf(
   return { mode: rail.mode, version: rail.version, account: credentials };
 }
 
-/** How the partners are paid at this time, and what they and the program are called, by partner. */
+/** Reads the partners' payout methods at this time, and the names of partners and the program, by partner. */
 async function destinationsOf(tx: Tx, batch_payouts: Payout[]): Promise<Map<string, Destination>> {
   const rows = await tx.all<Destination & { partner_id: string }>(sql`
     select t.partner_id, t.method, t.details, t.hint, p.email as partner_email, g.product_name as program_name,
@@ -226,7 +226,7 @@ const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): 
   from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
   where ${tenant(tx)} and t.id = s.id`;
 
-/** How many payouts of a file are told at a time. */
+/** The number of payouts of a file whose events are emitted at a time. */
 const most_told = 1_000;
 
 async function tell(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<string>): Promise<void> {
@@ -239,7 +239,7 @@ async function tell(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<stri
       order by a.id
       limit ${most_told}`);
     for (const { attempt_id: _, ...payout } of sent) {
-      // What is sent again had failed.
+      // A payout that is sent again had failed.
       const had_failed = payout.attempt > 1 || failed_unsent.has(payout.id);
       tx.emit(event('payout.updated', payout, { previous_status: had_failed ? 'failed' : 'pending' }));
     }

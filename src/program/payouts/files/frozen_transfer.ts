@@ -3,9 +3,9 @@ import type { Transfer } from '../rails/rail.ts';
 export const file_methods = ['bank_transfer', 'wire', 'crypto'] as const;
 export type FileMethod = (typeof file_methods)[number];
 
-/** What is kept, encrypted, with the attempt of a payout that was sent by a file: the file is written from it each time. */
+/** The data of a payout that was sent by a file, stored encrypted with its attempt: the file is written from it each time. */
 export interface FrozenTransfer extends Transfer {
-  /** What the partner reads on the bank statement. */
+  /** The text on the partner's bank statement. */
   remittance: string;
 }
 

@@ -57,7 +57,7 @@ const PayoutReport = z
 
 type PayoutReport = z.infer<typeof PayoutReport>;
 
-/** What a bank says that has settled all payments of a file, whose `MsgId` it repeats. */
+/** A bank's report that all payments of a file have settled; it repeats the `MsgId` of the file. */
 const example_report =
   '<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt><GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-12-16T09:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts><OrgnlMsgId>batch-01h455vb4pex5vsknk084sn02q</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId><GrpSts>ACSC</GrpSts></OrgnlGrpInfAndSts></CstmrPmtStsRpt></Document>';
 
@@ -128,7 +128,7 @@ async function takeIn(
     import('./apply_report.ts'),
   ]);
   const { told, ...rest } = await contentOfReport(tx, services, batch_id, report);
-  // What came back was paid before, wherever in the report that stands.
+  // A returned payment was paid before, wherever in the report that stands.
   const keyOf = ({ payout_id, outcome }: Told) => `${payout_id} ${outcome === 'returned'}`;
   const left = told.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : Number(keyOf(one) > keyOf(other))));
   const result: StoredResult = { applied: [], ...rest, left };

@@ -1,4 +1,4 @@
-/** Which payments a bank's report tells of, and what it says of them. What does not fit is listed, and changes nothing. */
+/** Matches a bank's report with payments, and reads their outcomes. Entries that do not fit are listed, and change nothing. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
@@ -14,7 +14,7 @@ import { saysDuplicate } from '../bank/reason.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { blocksOf } from './file_content.ts';
 
-/** What became of a payment. */
+/** The outcome of a payment. */
 export interface Told {
   attempt_id: string;
   payout_id: string;
@@ -23,9 +23,9 @@ export interface Told {
   at: string | null;
   error_code: PayoutErrorCode | null;
   error_message: string | null;
-  /** What the bank has kept of what came back. */
+  /** The amount that the bank kept of a returned payment. */
   fee_minor?: number | null;
-  /** What its booking is called. Left out: it is a status, and none is booked. */
+  /** The references of its booking. Left out: it is a status, and none is booked. */
   references?: string[];
   /** It came back because the payee's bank has it already. */
   is_duplicate?: boolean;
@@ -40,7 +40,7 @@ export interface NotApplied {
 
 export interface ReportContent {
   told: Told[];
-  /** Of payments that the bank has taken before: they stay as they are. */
+  /** Payments that the bank has accepted before: they stay as they are. */
   unchanged: string[];
   not_applied: NotApplied[];
   /** Payments whose outcome is not final yet. */
@@ -118,7 +118,7 @@ const hasFailed = ({ status }: Sent): boolean => status === 'failed' || status =
 const accepts = ({ group, payment_informations, statuses }: StatusReport): boolean =>
   [group, ...payment_informations, ...statuses].some(({ status }) => /^(?:AC[A-Z]{2}|PART)$/.test(status ?? ''));
 
-/** Whether it is known that the bank has the file: an earlier report says so, or one of its payments was made. */
+/** Returns whether it is known that the bank has the file: an earlier report says so, or one of its payments was made. */
 async function isAccepted(tx: Tx, batch_id: string, file_id: string, sent: Map<string, Sent>): Promise<boolean> {
   if ([...sent.values()].some(({ status }) => status === 'paid' || status === 'returned')) return true;
   const report = await tx.maybe(sql`
@@ -132,7 +132,7 @@ async function isAccepted(tx: Tx, batch_id: string, file_id: string, sent: Map<s
 const doubted = (said: Said): Said =>
   said.status.of_file ? { ...said, status: { ...said.status, outcome: 'doubtful' } } : said;
 
-/** What a report says of a payment. */
+/** A payment, and the report's status of it. */
 interface Said {
   one: Sent;
   status: BankStatus;
@@ -166,7 +166,7 @@ export const notApplied = ({ id, payout_id }: Pick<Sent, 'id' | 'payout_id'>, re
 interface Below {
   /** The payments that the report does not list, and whose file or payment information it rejects. */
   reached: Said[];
-  /** Of rejections of a payment information that is not in the file. */
+  /** Rejections of a payment information that is not in the file. */
   unknown: string[];
 }
 
@@ -181,7 +181,7 @@ async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent
   }));
   const keyOf = ({ currency, execution_date }: { currency: string; execution_date: string }) =>
     `${currency} ${execution_date}`;
-  // What may have been paid is no failure.
+  // A payment that may have been made is no failure.
   rejected.sort((one, other) => strengthOf(one) - strengthOf(other));
   const statuses = new Map(rejected.map((status) => [status.payment_information_id, status]));
   const by_key = new Map(blocks.map((block) => [keyOf(block), statuses.get(block.id)]));
@@ -260,7 +260,7 @@ function misfit(one: Sent, { account, amounts, outcome }: BookedTransfer, iban: 
   return `The notification says ${booked} in minor units, and ${one.amount_minor} ${one.currency} were sent. Ask the bank which is true, or record it by hand.`;
 }
 
-/** What is kept of a payment that came back: nothing of one that was paid. Null: none of the amounts can be that of the payment. */
+/** Returns the amount that was kept of a returned payment: nothing of one that was paid. Null: none of the amounts can be that of the payment. */
 function keptOf(
   { amount_minor, currency }: Sent,
   amounts: BookedTransfer['amounts'],

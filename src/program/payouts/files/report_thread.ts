@@ -1,4 +1,4 @@
-/** What a thread runs: it reads bank reports. */
+/** The thread that reads bank reports. */
 import { answerTasks } from '../../../core/threads/answer_tasks.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type BankReport, readBankReport } from '../bank/bank_report.ts';
@@ -14,7 +14,7 @@ answerTasks((document: string): Outcome => {
   }
 });
 
-/** Of an account with many other payments little is given on: what no payout is called by is counted. */
+/** Removes an account's other payments: those that have no payout's id are only counted. */
 function withoutForeign(report: BankReport): BankReport {
   if (report.kind !== 'camt.054') return report;
   const transfers = report.transfers.filter(({ end_to_end_id }) => isAttemptKey(end_to_end_id));

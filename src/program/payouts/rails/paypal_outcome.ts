@@ -35,7 +35,7 @@ export function messageOf(error: unknown, secrets: readonly string[]): string {
   return quoted(issues.length === 0 ? words : `${words} (${issues.join('; ')})`, secrets) || 'PayPal gave no reason.';
 }
 
-/** What a batch (`GET /v1/payments/payouts/{id}`) says of its one item. A batch's success is not an item's success. */
+/** Returns the outcome of a batch's one item (`GET /v1/payments/payouts/{id}`). A batch's success is not an item's success. */
 export function outcomeOfBatch(
   batch: unknown,
   transfer: Transfer,

@@ -15,7 +15,7 @@ export interface Token {
   expires_at: number;
 }
 
-/** Of this process, by a hash of what they were got with, the oldest first. */
+/** The tokens of this process, by a hash of the credentials and the URL that they were issued for, the oldest first. */
 const tokens = new Map<string, Token>();
 
 const keyOf = (credentials: Credentials, { url }: RailContext): string =>
@@ -23,7 +23,7 @@ const keyOf = (credentials: Credentials, { url }: RailContext): string =>
     .update(JSON.stringify([url, credentials.client_id, credentials.client_secret]))
     .digest('base64');
 
-/** What an answer of PayPal must not show to people. */
+/** The secrets that an answer of PayPal must not show to people. */
 export const secretsOf = (credentials: Credentials, context: RailContext): string[] => [
   credentials.client_secret ?? '',
   basic(credentials),

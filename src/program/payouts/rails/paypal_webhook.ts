@@ -29,7 +29,7 @@ const longest_age_ms = 4 * 86_400_000;
 const most_ahead_ms = 5 * 60_000;
 const most_certificates = 16;
 
-/** Of this process, by URL and authority: their chain was verified. */
+/** The certificates of this process, by URL and authority: their chain was verified. */
 const certificates = new Map<string, X509Certificate>();
 
 export async function verifyPayPalWebhook(

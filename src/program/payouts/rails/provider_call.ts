@@ -67,15 +67,13 @@ export const later = (reason: string, retry_after_s?: number): RailOutcome => ({
 
 export const unknown = (reason: string): RailOutcome => ({ status: 'unknown', reason });
 
-/** What a call that asks or prepares, and moves no money, comes to when it has no usable answer. */
+/** Returns the outcome of a call that asks or prepares, and moves no money, when it has no usable answer. */
 export function asksAgain(title: string, result: CallResult, now: Date): RailOutcome {
   if (result.kind !== 'answered') return later(`${title} could not be asked: ${result.reason}.`);
   return later(`${title} answered ${result.status}.`, retryAfterOf(result.headers['retry-after'], now.getTime()));
 }
 
-/**
- * What a call that may move money comes to when it was not answered, or with 429 or 5xx. Undefined: the answer is definite and is to be read.
- */
+/** Returns the outcome of a call that may move money when it was not answered, or with 429 or 5xx. Undefined: the answer is definite and is to be read. */
 export function doubtful(title: string, result: CallResult, now: Date): RailOutcome | undefined {
   if (result.kind === 'unreached') return later(`${title} was not reached: ${result.reason}.`);
   if (result.kind === 'lost') return unknown(`${title} did not answer: ${result.reason}.`);

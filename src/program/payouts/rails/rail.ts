@@ -1,6 +1,6 @@
 /**
- * What every payout rail does. A rail is a client without a state of its own: what an attempt has to remember is kept by the caller, with the
- * attempt, so that any worker can go on where another one was killed.
+ * The interface of every payout rail. A rail is a client without a state of its own: the caller stores the state of an attempt with it, so that any
+ * worker can continue where another one was killed.
  */
 import type { z } from 'zod';
 
@@ -23,7 +23,7 @@ export const payout_error_codes = [
 ] as const;
 export type PayoutErrorCode = (typeof payout_error_codes)[number];
 
-/** What is sent, as it is kept with the attempt: it never changes afterwards, so that a repetition sends the same bytes. */
+/** The transfer, as it is stored with the attempt: it never changes afterwards, so that a repetition sends the same bytes. */
 export interface Transfer {
   /** `<payout id>-<attempt>`. */
   idempotency_key: string;
@@ -35,11 +35,11 @@ export interface Transfer {
   currency: string;
   /** The details of the partner's payout method: `{email}` for PayPal, `{account_id}` for Wise and Stripe. */
   destination: Record<string, string>;
-  /** When the attempt began. The provider's key lives from then on. */
+  /** The time at which the attempt began. The provider's key lives from then on. */
   began_at: string;
 }
 
-/** What is known of a transfer after a call. Texts hold no secrets. */
+/** The known state of a transfer after a call. Texts hold no secrets. */
 export type RailOutcome =
   | { status: 'paid'; reference: string | null; paid_at: string; fee_minor: number | null }
   /** Accepted and not terminal. `note` says what a person has to do, if anything. */
@@ -55,7 +55,7 @@ export type RailOutcome =
 
 export type Credentials = Readonly<Record<string, string>>;
 
-/** Where and until when a rail calls its provider. */
+/** The settings of a rail's calls: the provider, and the deadline. */
 export interface RailContext {
   mode: RailMode;
   /** The base URL of the provider: one of `urls`, or what a setting puts in its place. */
@@ -67,11 +67,11 @@ export interface RailContext {
 
 export interface TransferContext extends RailContext {
   /**
-   * When `submit` was last called for this transfer: committed before the call, and put back to what it was where the call came to `later`.
-   * Null: no call can have had an effect.
+   * The time at which `submit` was last called for this transfer: committed before the call, and restored where the call came to `later`. Null: no
+   * call can have had an effect.
    */
   last_sent_at: string | null;
-  /** What this attempt has kept. */
+  /** The stored state of this attempt. */
   state: Readonly<Record<string, string>>;
   /**
    * Replaces what the attempt keeps. Commits it before it resolves: the next call relies on it. `with_outcome`: no call follows, and repeating the
@@ -95,7 +95,7 @@ export interface ReceivedWebhook {
   raw_body: Buffer;
 }
 
-/** Which transfers to look up. Both lists are empty where the webhook concerns none. */
+/** The transfers to look up. Both lists are empty where the webhook concerns none. */
 export interface WebhookSubjects {
   /** As in `RailOutcome`. */
   references: string[];
@@ -127,9 +127,9 @@ export interface Rail {
   secrets: readonly string[];
   /** The provider's base URL for each mode. */
   urls: Readonly<Record<RailMode, string>>;
-  /** How long `submit` repeats a call under its key, counted from `began_at`: the provider's own time, less a margin. Null: for ever. */
+  /** The time for which `submit` repeats a call under its key, counted from `began_at`: the provider's own time, less a margin. Null: for ever. */
   key_life_s: number | null;
-  /** What is known before a call to be refused: a currency, or an amount that the provider cannot express. */
+  /** Returns the refusal that is known before a call: a currency, or an amount that the provider cannot express. */
   refuse(amount_minor: number, currency: string): Refusal | undefined;
   /**
    * Tries the credentials. Moves no money.

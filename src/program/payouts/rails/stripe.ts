@@ -204,7 +204,7 @@ interface StripeCall {
   path: string;
   query?: Record<string, string>;
   form?: Record<string, string>;
-  /** What Stripe knows a repetition by: https://docs.stripe.com/api/idempotent_requests */
+  /** The key by which Stripe recognizes a repetition: https://docs.stripe.com/api/idempotent_requests */
   key?: string;
 }
 

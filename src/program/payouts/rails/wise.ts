@@ -55,7 +55,7 @@ export const wise: Rail = {
   verifyWebhook: verifyWiseWebhook,
 };
 
-/** What Wise can send depends on the recipient's country and account: its quote decides. */
+/** Wise's quote decides what can be sent: that depends on the recipient's country and account. */
 function refuse(amount_minor: number, currency: string): Refusal | undefined {
   if (amount_minor > 0) return undefined;
   return { error_code: 'provider_rejected', message: `Wise does not transfer ${amount_minor} ${currency}.` };

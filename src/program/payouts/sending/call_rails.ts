@@ -42,14 +42,14 @@ interface Claimed {
 /** Longer than a rail takes for all the calls of one transfer. */
 const claim_ms = 180_000;
 const call_ms = 120_000;
-/** How many calls a worker makes for an organization at a time. */
+/** The number of calls that a worker makes for an organization at a time. */
 const inTurnToCall = turnsOfEach(16);
-/** How many lists of an organization are claimed at a time: the calls of one are made while the last outcomes of another are written. */
+/** The number of lists of an organization that are claimed at a time: the calls of one are made while the last outcomes of another are written. */
 const inTurnToClaim = turnsOfEach(2);
-/** How many outcomes are written at a time that are not written in a group. */
+/** The number of outcomes that are written at a time outside of a group. */
 const inTurnToWriteAlone = turnsOfEach(8);
 const most_written = 100;
-/** How long an outcome waits for others. */
+/** The time that an outcome waits for others. */
 const gather_ms = 5;
 
 /**
@@ -144,7 +144,7 @@ async function claim(
   );
 }
 
-/** Of attempts, called `t`. */
+/** Selects the wanted attempts, called `t`. */
 function isAmong(wanted: Called['payouts']): Sql {
   const sent = wanted.flatMap(({ id, number }) => (number === undefined ? [] : [`${id}-${number}`]));
   const asked = wanted.flatMap(({ id, number }) => (number === undefined ? [id] : []));

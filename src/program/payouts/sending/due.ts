@@ -11,7 +11,7 @@ import { of_partner, untold } from './find_due.ts';
 import { hold } from './hold.ts';
 import { notPayable, payeesOf } from './payee.ts';
 
-/** How many payouts a transaction tells at most. */
+/** The number of payouts for which a transaction emits events. */
 const most = 500;
 
 /** Emits `payout.due` for an organization's payouts whose `due_at` has come, once each. */

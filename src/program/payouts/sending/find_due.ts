@@ -1,9 +1,9 @@
-/** What the scheduled tasks look for, apart from what is done about it: a worker that finds nothing does not load that. */
+/** Finds the work of the scheduled tasks. Kept apart from doing it, so that a worker that finds none does not load that code. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { not_eligible_reasons } from '../eligibility.ts';
 
-/** That the batch of a payout, called `t`, can be sent. */
+/** The condition that the batch of a payout, called `t`, can be sent. */
 export const of_ready_batch = sql`exists (
   select
   from program.payout_batch b

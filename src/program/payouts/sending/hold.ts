@@ -5,7 +5,7 @@ import { event } from '../../events/event.ts';
 import { type HeldReason, held_texts, reason_texts } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
 
-/** How long a payout that was not sent is passed over when payouts are sent automatically. */
+/** The time for which a payout that was not sent is skipped when payouts are sent automatically. */
 const held_ms = 3_600_000;
 
 /** Notes why a payout is not sent. `payout.not_eligible` tells it where that is a matter of the partner, once for each reason. */

@@ -11,8 +11,8 @@ export const limitOf = (
 ): number | null => (of === currency ? payout_limit_minor : (payout_limits[of] ?? null));
 
 /**
- * What a program may still send today, by currency: "a UTC day's sum per program". What failed does not count, nor what is marked as paid by
- * hand. Until the transaction ends nothing else of the program is sent.
+ * The amount that a program may still send today, by currency: "a UTC day's sum per program". Failed payouts do not count, nor those that are marked
+ * as paid by hand. Until the transaction ends nothing else of the program is sent.
  */
 export class DailyLimit {
   readonly #tx: Tx;

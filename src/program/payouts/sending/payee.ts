@@ -13,7 +13,7 @@ export interface PayeeRow extends Payee {
   partner_email: string;
   details: Buffer | null;
   hint: string | null;
-  /** When the payout method was last changed. */
+  /** The time of the last change of the payout method. */
   changed_at: string | null;
 }
 
@@ -28,7 +28,7 @@ export async function payeesOf(tx: Tx, of: Payout[]): Promise<Map<string, PayeeR
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** How the partner of a payout is paid. Ask only where the partner has a payout method. */
+/** Returns the payout method of a payout's partner, who must have one. */
 export const paidBy = ({ partner_id }: Pick<Payout, 'partner_id'>, { method, details }: PayeeRow): PaidBy => ({
   ...{ partner_id, details },
   method: method as string,

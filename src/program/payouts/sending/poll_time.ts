@@ -1,4 +1,4 @@
-/** When a rail is asked again about an attempt, as a pure function. */
+/** Computes when a rail is asked again about an attempt, as a pure function. */
 import type { AttemptStatus } from '../attempt.ts';
 
 const minute = 60;

@@ -16,16 +16,16 @@ import { rails } from '../rails/rails.ts';
 import { type Settlement, settlePaid } from '../settle.ts';
 import { nextPollAt } from './poll_time.ts';
 
-/** What a rail answered, or that it did not. */
+/** The answer of a rail, or its absence. */
 export interface Answered {
   /** As it was when the rail was called. */
   attempt: PayoutAttempt;
   answer: RailOutcome;
-  /** What the rail keeps from now on. */
+  /** The state that the attempt keeps from now on. */
   kept?: PayoutAttempt['state'] | undefined;
 }
 
-/** How many commissions a group settles: each is an event, and all are in memory at once. */
+/** The number of commissions that a group settles: each is an event, and all are in memory at once. */
 const most_commissions = 2_000;
 
 /**
@@ -110,7 +110,7 @@ async function lockAttempts(tx: Tx, answers: Answered[]): Promise<Map<string, Lo
   );
 }
 
-/** What is left out of a row stays as it is. */
+/** Fields that are left out of a row stay as they are. */
 const updateMany = (tx: Tx, rows: object[]): Promise<object[]> =>
   tx.all(sql`
     update program.payout_attempt t

@@ -13,7 +13,7 @@ export interface Sending {
   payout: Payout;
   rail: RailName;
   mode: RailMode;
-  /** Of the credentials. */
+  /** The version of the credentials. */
   version: number;
   hint: string | null;
   transfer: Transfer;

@@ -12,14 +12,14 @@ import { rail_names } from '../rails/rail.ts';
 import { due_by, of_ready_batch } from './find_due.ts';
 import { sendPayouts } from './prepare.ts';
 
-/** What is sent: what is pending, or what has failed, again. */
+/** The payouts to send: pending ones, or failed ones again. */
 export type Sent = { action: 'send' } | { action: 'retry'; requested_at: string };
 
 interface Step {
   which: Sql;
-  /** How many payouts a transaction sends at most. */
+  /** The number of payouts that a transaction sends. */
   most: number;
-  /** How many of them are read and judged at a time. */
+  /** The number of them that are read and checked at a time. */
   most_of_page: number;
 }
 
@@ -28,7 +28,7 @@ const by_provider = sql`exists (
   select from program.payout_method m
   where m.organization_id = t.organization_id and m.partner_id = t.partner_id and m.method = any(${[...rail_names]}))`;
 
-/** What a provider is asked to pay is sent in small steps; what goes into files in one, so that a batch has one file for each method up to there. */
+/** Payouts by providers are sent in small steps; those in files in one, so that a batch has one file for each method up to there. */
 const steps: Step[] = [
   { which: by_provider, most: 100, most_of_page: 100 },
   { which: sql`not ${by_provider}`, most: 100_000, most_of_page: 1_000 },

@@ -2,7 +2,7 @@ import type { Statement } from './statement.ts';
 
 const names: Record<string, string> = { paypal: 'PayPal' };
 
-/** How a partner was paid, in words: `Bank transfer`, `PayPal`. */
+/** Returns the name of a payout method: `Bank transfer`, `PayPal`. */
 export const methodText = (method: string): string =>
   names[method] ?? method.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
 

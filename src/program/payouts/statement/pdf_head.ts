@@ -9,10 +9,10 @@ type Document = PDFKit.PDFDocument;
 const middle = 310;
 const width = page.right - middle;
 const label_width = 82;
-/** What a name may take: some lines. */
+/** The characters of a name: some lines. */
 const most_of_name = 200;
 
-/** What stands above the table on the first page: who, what and how much. Says where it ends. */
+/** Draws the head of the first page, above the table: who, what and how much. Returns the position at which it ends. */
 export function drawHead(doc: Document, statement: Statement): number {
   doc.font('Helvetica-Bold').fontSize(17).fillColor('black').text('Payout statement', page.left, page.top);
   const program = pdfText(statement.program.name, most_of_name);

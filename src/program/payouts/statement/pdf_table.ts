@@ -72,7 +72,7 @@ const rowOf = (line: StatementLine, currency: string): Row => ({
 
 /** Below the description. */
 const id_height = size_of_id + 2;
-/** What the sum of the widths of words may differ from the width of their text. */
+/** The tolerance between the sum of the widths of words and the width of their text. */
 const slack = 2;
 
 /** The height that the texts of a line need. The columns of the date and the amounts are as wide as these are. */
@@ -129,7 +129,7 @@ export function pagesOf(heights: Float64Array, first_top: number, last_height: n
   return pages;
 }
 
-/** What a table is drawn from. */
+/** The parts that a table is drawn from. */
 export interface Table {
   columns: Column[];
   lines: StatementLine[];

@@ -2,7 +2,7 @@ import { fractionDigits } from '../../../core/values/money.ts';
 import { decimal } from '../bank/amount.ts';
 import type { Statement } from './statement.ts';
 
-/** What neither font has: letters of other scripts (Chinese, Arabic …), symbols and emoji. `pdf_font.ts` names the fonts. */
+/** Characters that neither font has: letters of other scripts (Chinese, Arabic …), symbols and emoji. `pdf_font.ts` names the fonts. */
 const outside =
   /[^\x20-\x7e\xa0-\u0377\u037a-\u037f\u0384-\u038a\u038c\u038e-\u03a1\u03a3-\u03e1\u03f0-\u052f\u0900-\u097f\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-\u1f57\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fc4\u1fc6-\u1fd3\u1fd6-\u1fdb\u1fdd-\u1fef\u2010-\u2027\u2030-\u205e\u20a0-\u20c0\u2100-\u215f\u2212\s\p{Cc}\p{Cf}]+/gu;
 const invisible = /[\u00ad\u200c\u200d]/;
@@ -20,7 +20,7 @@ export function pdfText(text: string, most: number): string {
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 
-/** Whether a text of the statement has characters that the document does not show. */
+/** Returns whether a text of the statement has characters that the document does not show. */
 export function isCut({ program, partner, payout, lines }: Statement): boolean {
   const texts = [program.name, partner.name, partner.email, payout.external_id];
   const has = (text: string | null) => text !== null && text.normalize('NFC').search(outside) >= 0;

@@ -34,7 +34,7 @@ const StatementPayout = z.object({
   external_id: text.nullable().describe("The rail's id of the payment. Null: none."),
 });
 
-/** What a payout consists of, as an accountant keeps it. Its renderings are JSON (this schema), CSV and PDF. */
+/** The parts of a payout, for accountants. Its renderings are JSON (this schema), CSV and PDF. */
 export const Statement = z
   .object({
     number: text.describe(
