@@ -2,7 +2,7 @@
 --
 -- Every list is read by an index in its own order, whatever it is filtered by, and is counted without a look at the table. A filter that leaves
 -- few rows has an index that begins with it, and carries the program along: (organization_id, field, id). One that leaves many (the time of
--- creation, a kind) is judged within the program's own index, which carries the field along.
+-- creation, a kind) is checked within the program's own index, which carries the field along.
 
 create schema program;
 grant usage on schema program to rail_api;

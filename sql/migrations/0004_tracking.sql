@@ -27,7 +27,7 @@ create table program.click (
 comment on table program.click is 'A visit through a partner''s link or handle. Partitioned by week.';
 comment on column program.click.landing_url is 'The page where the visitor arrived. Null: not known.';
 comment on column program.click.ip_hash is 'Keyed hash of the address; the address is never stored.';
-comment on column program.click.attributed_at is 'When attribution judged the click; referral_id stays null where it earned no credit.';
+comment on column program.click.attributed_at is 'When the click was attributed; referral_id stays null where it earned no credit.';
 comment on column program.click.made_while_paused is 'The program was paused when the visitor clicked: the click earns no credit.';
 comment on column program.click.request_id is 'The request that recorded it: what events that follow from it name as their cause.';
 comment on column program.click.inserted_in is 'The transaction that inserted the row: see program.fold.';

@@ -457,7 +457,7 @@ create table recruitment.suppression (
   lifted_at timestamptz(3),
   lift_reason text constraint suppression_lift_reason_known check (lift_reason in ('mistake', 'consent', 'other')),
   lifted_by_user_id text collate "C",
-  judged_by text collate "C",
+  source_message_id text collate "C",
   reason_before text
     constraint suppression_reason_before_known check (reason_before in ('manual', 'angry_reply', 'legal', 'unsubscribed', 'hard_bounce')),
   refresh_after text collate "C",
@@ -476,7 +476,7 @@ create table recruitment.suppression (
   constraint suppression_notes_are_of_refresh check (refresh_after is not null or refresh_notes = '{}'),
   constraint suppression_lift_has_reason check ((lifted_at is null) = (lift_reason is null)),
   constraint suppression_stays
-    check (lifted_at is null or reason not in ('unsubscribed', 'complaint') or reason = 'unsubscribed' and judged_by is not null),
+    check (lifted_at is null or reason not in ('unsubscribed', 'complaint') or reason = 'unsubscribed' and source_message_id is not null),
   constraint suppression_prospect foreign key (organization_id, prospect_id) references recruitment.prospect on delete cascade
 );
 comment on table recruitment.suppression is 'Who must not be written to: an address, a domain, or a prospect with all addresses.';
@@ -484,17 +484,17 @@ comment on column recruitment.suppression.hmac is
   'HMAC-SHA256 of the normalised address or of the domain, by the key of the organization. Of a prospect: null.';
 comment on column recruitment.suppression.value is
   'The address or domain, sealed. Null: of a prospect, or the person was erased, and the HMAC is what is left.';
-comment on column recruitment.suppression.judged_by is
-  'The message whose text was judged to ask for it. Null: a person, a link, one-click, a mailto or a report of a server says so.';
+comment on column recruitment.suppression.source_message_id is
+  'The message whose text was classified to ask for it. Null: a person, a link, one-click, a mailto or a report of a server says so.';
 comment on column recruitment.suppression.reason_before is
-  'The reason that held before `judged_by`, and holds again once that is taken back. Null: none did.';
+  'The reason that held before `source_message_id`, and holds again once that is taken back. Null: none did.';
 comment on column recruitment.suppression.refresh_after is
   'The last of the prospects it hits, by id, who are as it says: a job goes on behind it. Null: all are.';
 comment on column recruitment.suppression.refresh_notes is
   'What that job notes of them besides marks, in this order: reasons that they were barred for, `taken_back`.';
 create index suppression_by_prospect on recruitment.suppression (organization_id, prospect_id) where prospect_id is not null;
 create unique index suppression_hmac_unique on recruitment.suppression (organization_id, hmac) where lifted_at is null and hmac is not null;
-create index suppression_judged on recruitment.suppression (organization_id, judged_by) where judged_by is not null and lifted_at is null;
+create index suppression_source on recruitment.suppression (organization_id, source_message_id) where source_message_id is not null and lifted_at is null;
 create unique index suppression_prospect_unique on recruitment.suppression (organization_id, prospect_id)
   where lifted_at is null and prospect_id is not null;
 call core.protect_tenant_table('recruitment.suppression');

@@ -6,7 +6,8 @@ export function addMailCommands(rail: Command): void {
   const mail = rail.command('mail').summary('classifies incoming mail').description('Classifies incoming mail.');
 
   mail
-    .command('judge')
+    .command('classify')
+    .alias('judge')
     .summary('classifies each mail: own copy, complaint, bounce, automatic reply, unsubscribe or reply')
     .description(
       'Classifies incoming mail. Each mail is an own copy (sent from an address of --own), a complaint, a bounce (of which address, and whether it is permanently ' +
@@ -24,10 +25,10 @@ export function addMailCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'npx --no rail mail judge mailbox/*.eml',
-        'npx --no rail mail judge --json - < bounce.eml',
-        `echo '{"id": "1", "subject": "Re: Program", "text": "Sounds good!"}' | npx --no rail mail judge --jsonl --json`,
+        'npx --no rail mail classify mailbox/*.eml',
+        'npx --no rail mail classify --json - < bounce.eml',
+        `echo '{"id": "1", "subject": "Re: Program", "text": "Sounds good!"}' | npx --no rail mail classify --jsonl --json`,
       ),
     )
-    .action(async (files, options) => (await import('../commands/mail/judge.ts')).judge(files, options));
+    .action(async (files, options) => (await import('../commands/mail/classify.ts')).classify(files, options));
 }

@@ -143,7 +143,7 @@ async function creditAndTermsOf(
 const visitOf = (referred: Payer['referred']): Visited =>
   visitedBy(referred && { link_id: referred.referral.link_id, referral_id: referred.referral.id });
 
-interface Judged {
+interface Decided {
   body: NewSale;
   payer: Payer;
   credit: Credit;
@@ -153,13 +153,13 @@ interface Judged {
 }
 
 /** Writes a sale and what follows from it. */
-async function write(tx: Tx, program: Program, judged: Judged): Promise<SaleOutcome> {
-  const { payer, credit, earned } = judged;
+async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOutcome> {
+  const { payer, credit, earned } = decided;
   const { attribution, own_purchase } = credit;
   const { referred } = payer;
   if (own_purchase && referred?.partner.id === own_purchase.partner_id) await endSelfReferral(tx, referred.referral);
-  const customer = await writePayer(tx, program, judged);
-  const draft = { ...judged.draft, customer_id: customer?.id ?? null };
+  const customer = await writePayer(tx, program, decided);
+  const draft = { ...decided.draft, customer_id: customer?.id ?? null };
   const [sale, commission] = await together([
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
@@ -181,7 +181,7 @@ async function write(tx: Tx, program: Program, judged: Judged): Promise<SaleOutc
 async function writePayer(
   tx: Tx,
   program: Program,
-  { body, payer, credit, draft }: Judged,
+  { body, payer, credit, draft }: Decided,
 ): Promise<Customer | undefined> {
   const { customer, missing, referred } = payer;
   const { attribution, is_first_sale } = credit;

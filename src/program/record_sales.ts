@@ -30,7 +30,7 @@ interface Named extends Item {
   partner_id: string;
 }
 
-interface Judged extends Pick<Item, 'nth' | 'request_id'> {
+interface Decided extends Pick<Item, 'nth' | 'request_id'> {
   draft: SaleDraft;
   program: Program;
   partner: Partner;
@@ -73,20 +73,20 @@ export const saleOperations: Operation[] = [
  */
 async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<number, SaleOutcome>> {
   const left = new Left();
-  const judged = await judge(tx, await nameAll(tx, items, names, left), left);
-  const paid = judged.flatMap(({ draft, program, earned }) =>
+  const decided = await decide(tx, await nameAll(tx, items, names, left), left);
+  const paid = decided.flatMap(({ draft, program, earned }) =>
     earned.outcome === 'commission' ? [commissionOf(tx, program, draft, earned)] : [],
   );
   const [recorded, earned] = await together([
     sales.insertAll(
       tx,
-      judged.map(({ draft }) => draft),
+      decided.map(({ draft }) => draft),
     ),
     commissions.insertAll(tx, paid),
   ]);
   const by_sale = new Map([...earned.values()].map((commission) => [commission.sale_id, commission]));
   return new Map(
-    judged.map(({ nth, request_id, draft, partner, earned }) => {
+    decided.map(({ nth, request_id, draft, partner, earned }) => {
       const cause = request_id ? { request_id } : {};
       const sale = recorded.get(draft.id);
       if (!sale) throw new Error('A sale that was inserted did not come back.');
@@ -182,7 +182,7 @@ async function nameAll(
   });
 }
 
-async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
+async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
   if (named.length === 0) return [];
   const [first_sales, locked, terms_of_all] = await together([
     firstSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
@@ -200,7 +200,7 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
   ]);
   const by_id = new Map(locked.map((partner) => [partner.id, partner]));
   const seen = new Set<string>();
-  const judged: Judged[] = [];
+  const decided: Decided[] = [];
   for (const [nth, one] of named.entries()) {
     const { customer, body } = one;
     const terms = terms_of_all[nth] as Terms;
@@ -210,22 +210,22 @@ async function judge(tx: Tx, named: Named[], left: Left): Promise<Judged[]> {
     const isFurther = first_sale_at !== undefined && (body.occurred_at ?? tx.now) >= first_sale_at;
     const outcome =
       partner && isFurther && isAlone && !left.has(customer)
-        ? await judgeOne(tx, one, { partner, first_sale_at }, terms)
+        ? await decideOne(tx, one, { partner, first_sale_at }, terms)
         : undefined;
     seen.add(customer.id);
-    if (outcome) judged.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
+    if (outcome) decided.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
     else left.add(body);
   }
-  return judged;
+  return decided;
 }
 
 /** @returns undefined for what is left: it is to be refused, the partner's own, or depends on the partner's month */
-async function judgeOne(
+async function decideOne(
   tx: Tx,
   { body, program, customer }: Named,
   { partner, first_sale_at }: { partner: Partner; first_sale_at: string },
   terms: Terms,
-): Promise<Pick<Judged, 'draft' | 'partner' | 'earned'> | undefined> {
+): Promise<Pick<Decided, 'draft' | 'partner' | 'earned'> | undefined> {
   if (partner.program_id !== program.id || terms.rules.some(({ tiers }) => tiers.length > 0)) return undefined;
   if (await ownPurchaseBy(tx, program, partner, { email: customer.email })) return undefined;
   try {

@@ -1,20 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { type Asker, type Judgement, judgeMail, judgeMessage } from '../../src/mail/incoming/judge.ts';
+import { type Asker, type Classification, classifyMail, classifyMessage } from '../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../src/mail/incoming/message/message.ts';
 import { readWritten } from '../../src/mail/incoming/writing/written_text.ts';
-import { judgeReply } from '../../src/recruitment/replies/judge.ts';
+import { classifyReply } from '../../src/recruitment/replies/classify.ts';
 import type { Bench, Figure, Sample, Side } from './harness.ts';
 import { repliesSides, reply_figures } from './replies.ts';
 
 const default_data = join(import.meta.dirname, '../../../shared/data');
-const asker: Asker = { own_addresses: [], readMeaning: judgeReply, now: new Date('2026-01-01T00:00:00Z') };
+const asker: Asker = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-01-01T00:00:00Z') };
 
 /** What is read of real mail, beside rules of a few lines each. */
 export const mail: Bench = {
   name: 'mail',
-  doc: 'How well incoming mail is judged, on mail that is not part of the project, and how fast.',
+  doc: 'How well incoming mail is classified, on mail that is not part of the project, and how fast.',
   defaults: { rounds: 1, seconds: 2 },
   async setup(_, __, ___, data = process.env.RAIL_BENCH_DATA ?? default_data) {
     const sides = [...bounceSides(data), ...quoteSides(data), ...automaticSides(data), ...meaningSides(data)];
@@ -31,7 +31,7 @@ const figures: Record<string, Figure> = {
   precision: share('share of the mails called automatic replies that are; the aim is 0.99'),
   recall: share('share of automatic replies that are found'),
   unsubscribe_recall: share('share of those who only ask to be taken off that are found'),
-  mails_per_s: { unit: '/s', better: 'higher', doc: 'mails judged a second, by one thread' },
+  mails_per_s: { unit: '/s', better: 'higher', doc: 'mails classified a second, by one thread' },
 };
 const notes = [
   'Two messages labelled as vacations count as automatic replies, and requests to a List-Unsubscribe address as unsubscribes, as the service takes them.',
@@ -40,7 +40,7 @@ const notes = [
 
 interface Labelled {
   raw: Uint8Array;
-  kind: Judgement['kind'];
+  kind: Classification['kind'];
   recipients: { hard: boolean }[];
 }
 interface Reply {
@@ -53,7 +53,7 @@ function bounceSides(data: string): Side[] {
   const folder = join(data, 'mail/bounces');
   if (!existsSync(folder)) return [];
   const mails = [...labelledBounces(folder), ...otherMail(data)];
-  const judge = async ({ raw }: Labelled) => judgeMail(raw, asker);
+  const classify = async ({ raw }: Labelled) => classifyMail(raw, asker);
   const byField = async ({ raw }: Labelled) => {
     const text = Buffer.from(raw).toString('latin1');
     const kind = /^Content-Type: message\/feedback-report/im.test(text)
@@ -66,9 +66,9 @@ function bounceSides(data: string): Side[] {
   return [
     {
       name: 'bounces',
-      doc: 'mail/bounces beside other mail, by judgeMail',
+      doc: 'mail/bounces beside other mail, by classifyMail',
       baseline: 'bounces.fields',
-      run: (seconds) => measureBounces(mails, judge, seconds),
+      run: (seconds) => measureBounces(mails, classify, seconds),
     },
     {
       name: 'bounces.fields',
@@ -110,11 +110,11 @@ type Told = { kind: string; recipients: { hard: boolean }[] };
 
 async function measureBounces(
   mails: Labelled[],
-  judge: (mail: Labelled) => Promise<Told>,
+  classify: (mail: Labelled) => Promise<Told>,
   seconds: number,
 ): Promise<Sample> {
   const reports = ['bounce', 'complaint'];
-  const outcomes = await Promise.all(mails.map(async (one) => ({ one, told: await judge(one) })));
+  const outcomes = await Promise.all(mails.map(async (one) => ({ one, told: await classify(one) })));
   const right = outcomes.filter(({ one, told }) =>
     reports.includes(one.kind) ? told.kind === one.kind : !reports.includes(told.kind),
   );
@@ -126,7 +126,7 @@ async function measureBounces(
   return {
     told: right.length / outcomes.length,
     hard: hard.filter(Boolean).length / hard.length,
-    mails_per_s: await speedOf(mails, judge, seconds),
+    mails_per_s: await speedOf(mails, classify, seconds),
   };
 }
 
@@ -165,7 +165,7 @@ function quotesIn(data: string): { text: string; reply: string }[] {
 function automaticSides(data: string): Side[] {
   const replies = repliesIn(data);
   if (replies.length === 0) return [];
-  const judge = (reply: Reply): string => judgeMessage(plainMessage(reply), asker).kind;
+  const classify = (reply: Reply): string => classifyMessage(plainMessage(reply), asker).kind;
   const bySubject = ({ subject }: Reply): string =>
     /^(?:auto|out of office|vacation)/i.test(subject)
       ? 'auto_reply'
@@ -175,9 +175,9 @@ function automaticSides(data: string): Side[] {
   return [
     {
       name: 'automatic',
-      doc: 'replies, by judgeMessage',
+      doc: 'replies, by classifyMessage',
       baseline: 'automatic.subject',
-      run: (seconds) => measureReplies(replies, judge, seconds),
+      run: (seconds) => measureReplies(replies, classify, seconds),
     },
     { name: 'automatic.subject', doc: 'subjects alone', run: (seconds) => measureReplies(replies, bySubject, seconds) },
   ];
@@ -197,8 +197,8 @@ function repliesIn(data: string): Reply[] {
     : [];
 }
 
-async function measureReplies(replies: Reply[], judge: (reply: Reply) => string, seconds: number): Promise<Sample> {
-  const told = replies.map((reply) => ({ ...reply, kind: judge(reply) }));
+async function measureReplies(replies: Reply[], classify: (reply: Reply) => string, seconds: number): Promise<Sample> {
+  const told = replies.map((reply) => ({ ...reply, kind: classify(reply) }));
   const of = (kind: string) => told.filter((reply) => reply.kind === kind);
   const recall = (kind: string): number =>
     of(kind).filter(({ label }) => label === kind).length / replies.filter(({ label }) => label === kind).length;
@@ -206,7 +206,7 @@ async function measureReplies(replies: Reply[], judge: (reply: Reply) => string,
     precision: of('auto_reply').filter(({ label }) => label === 'auto_reply').length / of('auto_reply').length,
     recall: recall('auto_reply'),
     unsubscribe_recall: recall('unsubscribe'),
-    mails_per_s: await speedOf(replies, judge, seconds),
+    mails_per_s: await speedOf(replies, classify, seconds),
   };
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Judgement, judgeReply } from '../../src/recruitment/replies/judge.ts';
+import { type Classification, classifyReply } from '../../src/recruitment/replies/classify.ts';
 import { likelyLanguages } from '../../src/recruitment/replies/language.ts';
 import { findPhrases } from '../../src/recruitment/replies/phrases.ts';
 import { read } from '../../src/recruitment/replies/words.ts';
@@ -18,19 +18,19 @@ interface Reply {
 export const reply_figures: Record<string, Figure> = {
   accuracy: { unit: '', better: 'higher', doc: 'Share of replies whose kind is right, unsubscribes counted as a kind' },
   macro_f1: { unit: '', better: 'higher', doc: 'Mean F1 of the kinds; the aim is 0.85' },
-  precision_positive: { unit: '', better: 'higher', doc: 'Share of those judged positive that are; the aim is 0.9' },
-  recall_angry: { unit: '', better: 'higher', doc: 'Share of the angry that are judged angry; the aim is 0.95' },
+  precision_positive: { unit: '', better: 'higher', doc: 'Share of those classified positive that are; the aim is 0.9' },
+  recall_angry: { unit: '', better: 'higher', doc: 'Share of the angry that are classified angry; the aim is 0.95' },
   recall_unsubscribe: {
     unit: '',
     better: 'higher',
     doc: 'Share of those who only ask to be taken off; the aim is 0.95',
   },
   language: { unit: '', better: 'higher', doc: 'Share of replies whose language is right' },
-  judged_per_s: { unit: '/s', better: 'higher', doc: 'Replies judged a second' },
+  classified_per_s: { unit: '/s', better: 'higher', doc: 'Replies classified a second' },
 };
 
 /**
- * The labelled replies under `data`, judged by the service and, as the baseline, by the label that most phrases of the lexicon
+ * The labelled replies under `data`, classified by the service and, as the baseline, by the label that most phrases of the lexicon
  * speak for. Automatic replies are left out: they are told apart before. `newText` cuts quotes and signatures. Null where the
  * data is absent.
  */
@@ -43,13 +43,13 @@ export function repliesSides(data: string, newText: (text: string) => string): S
     .map((line) => JSON.parse(line) as Reply)
     .filter(({ label }) => label !== 'auto_reply')
     .map((reply) => ({ ...reply, text: newText(reply.text) }));
-  const judge = ({ text, subject }: Reply) => {
-    const judged = judgeReply(text, subject);
-    return { answer: labelOf(judged), language: judged.language };
+  const classify = ({ text, subject }: Reply) => {
+    const classified = classifyReply(text, subject);
+    return { answer: labelOf(classified), language: classified.language };
   };
   const count = ({ text }: Reply) => ({ answer: mostPhrases(text), language: null });
   return [
-    { name: 'replies', doc: 'judgeReply', baseline: 'phrases', run: (seconds) => measure(replies, judge, seconds) },
+    { name: 'replies', doc: 'classifyReply', baseline: 'phrases', run: (seconds) => measure(replies, classify, seconds) },
     { name: 'phrases', doc: 'the label of most phrases', run: (seconds) => measure(replies, count, seconds) },
   ];
 }
@@ -67,21 +67,21 @@ async function measure(replies: Reply[], answer: Answer, seconds: number): Promi
     recall_angry: of('angry')?.recall ?? 0,
     recall_unsubscribe: of('unsubscribe')?.recall ?? 0,
     language: answers.filter(({ language, lang }) => language === lang).length / answers.length,
-    judged_per_s: speedOf(replies, answer, seconds),
+    classified_per_s: speedOf(replies, answer, seconds),
   };
 }
 
 function speedOf(replies: Reply[], answer: Answer, seconds: number): number {
   const began = performance.now();
-  let judged = 0;
+  let classified = 0;
   while (performance.now() - began < seconds * 1_000) {
     for (const reply of replies) answer(reply);
-    judged += replies.length;
+    classified += replies.length;
   }
-  return judged / ((performance.now() - began) / 1_000);
+  return classified / ((performance.now() - began) / 1_000);
 }
 
-const labelOf = ({ kind, unsubscribe }: Judgement): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
+const labelOf = ({ kind, unsubscribe }: Classification): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
 
 /** Which label a phrase of the lexicon speaks for. */
 const label_of_meaning: Record<string, string> = {

@@ -31,7 +31,7 @@ const answerOf = async (...args: string[]): Promise<Json> => {
 
 t.test('every command explains itself, with an example', async (t) => {
   const leaves =
-    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,payouts send,payouts retry,payouts mark-paid,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail judge,listen,run,report,audit,rotate-encryption-key'.split(
+    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,payouts send,payouts retry,payouts mark-paid,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail classify,listen,run,report,audit,rotate-encryption-key'.split(
       ',',
     );
   for (const leaf of leaves) {
@@ -303,12 +303,12 @@ t.test('rail listen prints a program’s webhooks, verified, in order, and leave
 
 t.test('a sequence grows with each new attempt; one that comes again is no fault', async (t) => {
   const sequence = new Sequence();
-  const judged = (['a 1', 'b 1', 'a 1', 'b 1', 'c 1', 'a 2'] as const).map((attempt, at) =>
-    sequence.judge(attempt, [1, 2, 1, 2, 3, 4][at] as number),
+  const checked = (['a 1', 'b 1', 'a 1', 'b 1', 'c 1', 'a 2'] as const).map((attempt, at) =>
+    sequence.check(attempt, [1, 2, 1, 2, 3, 4][at] as number),
   );
-  t.same(judged, ['good', 'good', 'repeated', 'repeated', 'good', 'good']);
-  t.equal(sequence.judge('d 1', 4), 'wrong');
-  t.equal(sequence.judge('e 1', 2), 'wrong');
+  t.same(checked, ['good', 'good', 'repeated', 'repeated', 'good', 'good']);
+  t.equal(sequence.check('d 1', 4), 'wrong');
+  t.equal(sequence.check('e 1', 2), 'wrong');
 });
 
 t.test('rail run does a scheduled job as of another time', async (t) => {

@@ -34,7 +34,7 @@ const replace = async (isDead = () => {}) => {
 };
 
 /** What must hold once a search and the scan behind it have ended, whatever was killed. */
-async function judge(t: Test, organization_id: string, offsets: string[], found: number): Promise<void> {
+async function check(t: Test, organization_id: string, offsets: string[], found: number): Promise<void> {
   t.same(offsets, [...new Set(offsets)], 'no page is paid twice');
   const told = await rail.query<{ type: string; body: string }>(sql`
     select e.type, e.body from webhooks.event e where e.organization_id = ${organization_id} and e.type <> 'scan.failed' order by e.position`);
@@ -89,7 +89,7 @@ t.test(
     brave.fault = () => undefined;
     t.match(done, { state: 'done', spent_minor: 2 });
     t.ok(replaced);
-    await judge(t, run.organization_id, offsetsAsked(), done.found);
+    await check(t, run.organization_id, offsetsAsked(), done.found);
     t.ok(done.found >= 40, 'the pages around it are there');
   },
 );
@@ -124,6 +124,6 @@ t.test(
       statements.map(([side, text]) => `${side} ${text}`),
     );
     t.match(done, { state: 'done' });
-    await judge(t, run.organization_id, offsetsAsked(), done.found);
+    await check(t, run.organization_id, offsetsAsked(), done.found);
   },
 );

@@ -153,10 +153,10 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   await workers.end();
   // Of those that were killed some are still open at the other end, and would keep the server.
   for (const socket of sink.sessions.values()) socket.destroy();
-  return judge(place.query, sink.accepted, kills, database);
+  return check(place.query, sink.accepted, kills, database);
 }
 
-async function judge(
+async function check(
   query: <Row extends object>(statement: Sql) => Promise<Row[]>,
   accepted: { to: string; message_id: string }[],
   kills: Outcome['kills'],

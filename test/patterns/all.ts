@@ -47,7 +47,7 @@ const like_made = Object.entries(made_elsewhere).flatMap(([at, one]) =>
 export const patterns = new Map<string, Pattern>(
   [...literals, ...built, ...like_made].map((one) => [`/${one.source}/${one.flags}`, one]),
 );
-export const judged = [...patterns].filter(([text]) => !(text in bounded));
+export const checked = [...patterns].filter(([text]) => !(text in bounded));
 
 const lines = new Set(built.map(({ at }) => at));
 /** Where patterns are made that are not among these. */

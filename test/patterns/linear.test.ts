@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { effort } from '../runner/effort.ts';
-import { bounded, judged, needless, patterns, unseen } from './all.ts';
+import { bounded, checked, needless, patterns, unseen } from './all.ts';
 import { pumpsOf } from './pumps.ts';
 import { isLinear } from './steps.ts';
 
@@ -18,26 +18,26 @@ t.test('the patterns are all of the service', async (t) => {
 t.test('steps tell what is more than linear', async (t) => {
   const slow = [/\s+$/, /x.*?y/, /(?:a|b)*c/, /(a+)+$/, /^a*a*$/, /<a.*>/, /\p{L}+@/u, /"(?:[^"]|a)*x/, /^b: *\s*c/];
   const fast = [/^\s+$/, /(?<=a+)b/, /[a-z]{1,200}@/, /(?<!\s)\s+$/, /^(?:ab)*c/, /a|b|.c/];
-  const judgementOf = ({ source, flags }: RegExp) =>
+  const seemsLinear = ({ source, flags }: RegExp) =>
     pumpsOf({ source, flags, at: '' }).every(({ prefix, unit }) => isLinear({ source, flags }, prefix, unit));
   t.same(
-    slow.filter((each) => judgementOf(each)),
+    slow.filter((each) => seemsLinear(each)),
     [],
   );
   t.same(
-    fast.filter((each) => !judgementOf(each)),
+    fast.filter((each) => !seemsLinear(each)),
     [],
   );
 });
 
 t.test('none is more than linear on what is made for it', async (t) => {
   let texts = 0;
-  for (const [text, pattern] of judged) {
+  for (const [text, pattern] of checked) {
     for (const { prefix, unit } of pumpsOf(pattern).slice(0, effort.texts_of_pattern)) {
       texts += 1;
       if (!isLinear(pattern, prefix, unit))
         t.fail(`${pattern.at}: ${text} on ${JSON.stringify(prefix)}, then ${JSON.stringify(unit)} again and again`);
     }
   }
-  t.ok(texts > 4 * judged.length, `${texts} texts`);
+  t.ok(texts > 4 * checked.length, `${texts} texts`);
 });

@@ -57,7 +57,7 @@ const delivered = () => receiver.received.some(({ body }) => body.data.partner_i
 while (!delivered()) await receiver.until(receiver.received.length + 1);
 
 /** Writes what the constraints of payouts would refuse. */
-async function unjudged(statement: Sql): Promise<void> {
+async function unchecked(statement: Sql): Promise<void> {
   const triggers = (action: 'disable' | 'enable') =>
     Promise.all([
       rail.query(raw(`alter table program.payout ${action} trigger payout_adds_up`)),
@@ -157,17 +157,17 @@ const corruptions: Record<
   },
   'a payout is the sum of its commissions': {
     subject: payout_id,
-    breaks: () => unjudged(sql`update program.payout set amount_minor = amount_minor + 1 where id = ${payout_id}`),
+    breaks: () => unchecked(sql`update program.payout set amount_minor = amount_minor + 1 where id = ${payout_id}`),
     mends: () => rail.query(sql`update program.payout set amount_minor = amount_minor - 1 where id = ${payout_id}`),
   },
   'a commission is in a payout that exists': {
     subject: of_other.commissions[0].id,
     breaks: () =>
-      unjudged(
+      unchecked(
         sql`update program.commission set status = 'due', payout_id = 'pyt_x' where id = ${of_other.commissions[0].id} and program.because('edited_by_hand')`,
       ),
     mends: () =>
-      unjudged(
+      unchecked(
         sql`update program.commission set status = 'pending', payout_id = null where id = ${of_other.commissions[0].id}`,
       ),
   },
@@ -198,7 +198,7 @@ const corruptions: Record<
   'a payout of a batch has its partner and currency alone': {
     subject: undefined,
     breaks: () =>
-      unjudged(sql`
+      unchecked(sql`
         insert into program.payout
         select (jsonb_populate_record(p, jsonb_build_object('id', 'pyt_twin', 'attempt', 0, 'status', 'pending', 'paid_at', null,
           'deleted_at', now()))).*
@@ -213,18 +213,18 @@ const corruptions: Record<
   'a payout in processing has an attempt that is open': {
     subject: payout_id,
     breaks: () =>
-      unjudged(sql`update program.payout set status = 'processing', paid_at = null where id = ${payout_id}`),
-    mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
+      unchecked(sql`update program.payout set status = 'processing', paid_at = null where id = ${payout_id}`),
+    mends: () => unchecked(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
   },
   'what a rail paid settles its payout, or is taken back': {
     subject: `${payout_id}-1`,
-    breaks: () => unjudged(sql`update program.payout set status = 'pending', paid_at = null where id = ${payout_id}`),
-    mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
+    breaks: () => unchecked(sql`update program.payout set status = 'pending', paid_at = null where id = ${payout_id}`),
+    mends: () => unchecked(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
   },
   'a payout is settled by one attempt': {
     subject: payout_id,
     breaks: () =>
-      unjudged(sql`
+      unchecked(sql`
         insert into program.payout_attempt
         select (jsonb_populate_record(a, jsonb_build_object('id', 'pyt_twin-2', 'number', 2))).*
         from program.payout_attempt a where a.payout_id = ${payout_id}`),

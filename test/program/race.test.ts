@@ -210,7 +210,7 @@ t.test('concurrent clicks of one visitor make one referral', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
   await parallel(() => shop.click(partner, { visitor_token: 'visitor-0001' }));
-  await judged(shop);
+  await attributed(shop);
   const [referral, ...others] = await shop.list('referrals');
   t.same(others, []);
   const clicks = await shop.list('clicks');
@@ -220,7 +220,7 @@ t.test('concurrent clicks of one visitor make one referral', async (t) => {
   await t.test('also through two partners: one live referral at a time', async (t) => {
     const other = await shop.partner();
     await parallel((nth) => shop.click(nth % 2 ? partner : other, { visitor_token: 'visitor-0002' }));
-    await judged(shop);
+    await attributed(shop);
     t.equal((await shop.list('referrals')).length, 2, 'one of each visitor');
     const told = types(await shop.events()).filter((type) => type.startsWith('referral.'));
     t.ok(told.length > 0);
@@ -229,13 +229,13 @@ t.test('concurrent clicks of one visitor make one referral', async (t) => {
   });
 });
 
-const judged = ({ program }: Shop) =>
+const attributed = ({ program }: Shop) =>
   eventually(async () => {
     const [left] = await rail.query<{ clicks: number }>(
       sql`select count(*) as clicks from program.click where program_id = ${program.id} and attributed_at is null`,
     );
     return left?.clicks === 0;
-  }, 'all clicks to be judged');
+  }, 'all clicks to be attributed');
 
 t.test('concurrent sign-ups with one click make the visitor a lead once', async (t) => {
   const shop = await openShop(rail);

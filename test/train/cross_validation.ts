@@ -4,7 +4,7 @@ import { random, shuffle } from './random.ts';
 import { type Example, train } from './training.ts';
 
 /** What a model says of a text that it has not learned. */
-export interface Judged {
+export interface Classified {
   example: Example;
   shares: Record<Label, number>;
 }
@@ -15,8 +15,8 @@ export interface Figures {
   by_label: { label: string; count: number; precision: number; recall: number }[];
 }
 
-/** Judges each text by a model of the other folds. Variants are made within a fold, so that no text is learned and judged. */
-export function crossValidate(examples: readonly Example[], folds = 5): Judged[] {
+/** Classifies each text by a model of the other folds. Variants are made within a fold, so that no text is learned and classified. */
+export function crossValidate(examples: readonly Example[], folds = 5): Classified[] {
   const order = examples.map((_, index) => index);
   shuffle(order, random(1));
   const inFold = (fold: number, kept: boolean) =>
@@ -27,8 +27,8 @@ export function crossValidate(examples: readonly Example[], folds = 5): Judged[]
   }).flat();
 }
 
-/** Judges the texts of each folder by a model of the others: they are by other hands, as mails are. */
-export function crossSources(examples: readonly Example[]): Judged[] {
+/** Classifies the texts of each folder by a model of the others: they are by other hands, as mails are. */
+export function crossSources(examples: readonly Example[]): Classified[] {
   return [...new Set(examples.map(({ source }) => source))].flatMap((source) => {
     const model = train(examples.filter((example) => example.source !== source));
     const own = examples.filter((example) => example.source === source);
@@ -58,14 +58,14 @@ export function figuresOf(pairs: readonly { label: string; answer: string }[]): 
 }
 
 /** The temperature at which probabilities of unseen texts fit best how often they are right. */
-export function calibrated(judged: readonly Judged[]): number {
+export function calibrated(classified: readonly Classified[]): number {
   const temperatures = Array.from({ length: 60 }, (_, step) => 0.5 + step * 0.05);
-  return temperatures.reduce((best, one) => (loss(judged, one) < loss(judged, best) ? one : best));
+  return temperatures.reduce((best, one) => (loss(classified, one) < loss(classified, best) ? one : best));
 }
 
-/** The mean logarithmic loss of the judgements at a temperature. */
-function loss(judged: readonly Judged[], temperature: number): number {
-  const losses = judged.map(({ example, shares }) => {
+/** The mean logarithmic loss of the classifications at a temperature. */
+function loss(classified: readonly Classified[], temperature: number): number {
+  const losses = classified.map(({ example, shares }) => {
     const powers = labels.map((label) => Math.max(shares[label], 1e-12) ** (1 / temperature));
     const sum = powers.reduce((total, power) => total + power, 0);
     return -Math.log(Math.max(shares[example.label], 1e-12) ** (1 / temperature) / sum);

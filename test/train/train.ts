@@ -9,7 +9,7 @@ import {
   crossValidate,
   type Figures,
   figuresOf,
-  type Judged,
+  type Classified,
   likeliest,
 } from './cross_validation.ts';
 import { fingerprint, readTexts, train } from './training.ts';
@@ -27,14 +27,14 @@ if (import.meta.main) makeWeights();
  */
 function makeWeights(): void {
   const examples = readTexts();
-  const judged = crossValidate(examples);
+  const classified = crossValidate(examples);
   const unfamiliar = crossSources(examples);
-  const temperature = calibrated(judged) * strangeness;
-  print('all', judged);
+  const temperature = calibrated(classified) * strangeness;
+  print('all', classified);
   for (const language of new Set(examples.map((example) => example.language))) {
     print(
       language,
-      judged.filter(({ example }) => example.language === language),
+      classified.filter(({ example }) => example.language === language),
     );
   }
   for (const source of new Set(examples.map((example) => example.source))) {
@@ -49,7 +49,7 @@ function makeWeights(): void {
   console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 }
 
-function print(name: string, some: readonly Judged[]): void {
+function print(name: string, some: readonly Classified[]): void {
   const figures = figuresOf(some.map(({ example, shares }) => ({ label: example.label, answer: likeliest(shares) })));
   console.log(`${name}: ${summary(figures)}`);
   if (name !== 'all') return;

@@ -61,10 +61,10 @@ end
 $$;
 
 -- After commissions changed: each payout that one of them is in, or was in, and that does not add up at this moment, is written once more as it
--- is, so that its own constraint judges it at the commit. A payout that adds up now is judged again by whatever changes it or them later; one that
--- this transaction has written is judged at the commit in any case.
+-- is, so that its own constraint checks it at the commit. A payout that adds up now is checked again by whatever changes it or them later; one that
+-- this transaction has written is checked at the commit in any case.
 -- Always by the indexes: a session keeps the plan of when there were few payouts.
-create or replace function program.judge_payouts_of_commissions() returns trigger
+create or replace function program.check_payouts_of_commissions() returns trigger
 language plpgsql
 set enable_seqscan = off
 as $$
@@ -98,23 +98,23 @@ begin
     select b.organization_id, b.payout_id from before b where b.payout_id is not null
   ) as touched
   cross join lateral (
-    -- `offset 0`: no other payout than these is judged, whatever the order of the joins.
+    -- `offset 0`: no other payout than these is checked, whatever the order of the joins.
     select program.payout_fault(q) as fault
     from program.payout q
     where q.organization_id = touched.organization_id and q.id = touched.payout_id and q.changed_in is distinct from pg_current_xact_id()
     offset 0
-  ) as judged
-  where p.organization_id = touched.organization_id and p.id = touched.payout_id and judged.fault is not null;
+  ) as checked
+  where p.organization_id = touched.organization_id and p.id = touched.payout_id and checked.fault is not null;
   return null;
 end
 $$;
 
 create or replace trigger commission_changes_payout after update on program.commission
 referencing old table as before new table as after
-for each statement execute function program.judge_payouts_of_commissions();
+for each statement execute function program.check_payouts_of_commissions();
 
 -- A commission that is written into a payout from the start: none is by this service.
-create or replace function program.judge_payout_of_new_commission() returns trigger
+create or replace function program.check_payout_of_new_commission() returns trigger
 language plpgsql
 as $$
 begin
@@ -132,7 +132,7 @@ $$;
 drop trigger if exists new_commission_changes_payout on program.commission;
 create constraint trigger new_commission_changes_payout after insert on program.commission
 deferrable initially deferred
-for each row when (new.payout_id is not null) execute function program.judge_payout_of_new_commission();
+for each row when (new.payout_id is not null) execute function program.check_payout_of_new_commission();
 
 -- Violations, as rows for `rail audit`.
 create or replace function program.audit_payouts() returns table (invariant text, organization_id text, subject_id text, detail text)

@@ -217,7 +217,7 @@ begin
 
   -- Hardly any delivery fails for good: the others are not read once more.
   if results::text like '%"failed"%' then
-    perform webhooks.judge_later(results);
+    perform webhooks.check_failing_later(results);
   end if;
 end
 $$;

@@ -10,17 +10,17 @@ create or replace function webhooks.is_test_event(event_id text) returns boolean
 language sql immutable parallel safe
 return event_id like 'evt\_test\_%';
 
--- Has the endpoints judged, once the transaction has committed, to which an event failed for good. `results` are those of runs, as
--- {organization_id, delivery_id, status}. Of judgements that wait, one an endpoint is enough; should it be lost (a keyed job can be
--- scheduled not at all under contention), the next failure brings the next.
-create or replace function webhooks.judge_later(results json) returns void
+-- Enqueues a check of the endpoints to which an event failed for good, once the transaction has committed. `results` are those of runs, as
+-- {organization_id, delivery_id, status}. One waiting job an endpoint is enough; should it be lost (a keyed job can be scheduled not at all
+-- under contention), the next failure enqueues the next.
+create or replace function webhooks.check_failing_later(results json) returns void
 language sql volatile
 as $$
   select from graphile_worker.add_jobs(
     array(
       select row (
         'webhooks/disable_failing_endpoint', json_build_object('endpoint_id', failing.endpoint_id), null, null, null,
-        'judge:' || failing.endpoint_id, null, null
+        'disable:' || failing.endpoint_id, null, null
       )::graphile_worker.job_spec
       from (
         select distinct d.endpoint_id
@@ -35,10 +35,10 @@ as $$
   )
 $$;
 
--- Gives the endpoint with what is known of its failures when it is to be turned off, nothing otherwise, and holds its row lock: of two
--- that judge at once, the second sees what the first has done. Deliveries are read by the endpoint's index, from the newest back to the
+-- Returns the endpoint and its failures if it is to be disabled, else nothing, and holds its row lock: of two
+-- that check at once, the second sees what the first has done. Deliveries are read by the endpoint's index, from the newest back to the
 -- one that arrived: the planner cannot know that few are newer.
-create or replace function webhooks.judge(endpoint text, at timestamptz, fewest integer, period interval, span interval)
+create or replace function webhooks.dead_endpoint(endpoint text, at timestamptz, fewest integer, period interval, span interval)
 returns table (
   organization_id text,
   program_id text,
@@ -53,9 +53,9 @@ language plpgsql volatile
 set enable_seqscan = off
 as $$
 declare
-  judged record;
+  checked record;
 begin
-  select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since into judged
+  select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since into checked
   from webhooks.endpoint_queue q
   join webhooks.endpoint e on e.organization_id = q.organization_id and e.id = q.endpoint_id
   where q.endpoint_id = endpoint and e.status = 'enabled' and e.deleted_at is null
@@ -68,7 +68,7 @@ begin
     with arrived as (
       select d.id
       from webhooks.delivery d
-      where d.organization_id = judged.organization_id
+      where d.organization_id = checked.organization_id
         and d.endpoint_id = endpoint
         and d.status = 'delivered'
         and not webhooks.is_test_event(d.event_id)
@@ -82,19 +82,19 @@ begin
         max(d.updated_at) as ended_at,
         (array_agg(d.id order by d.updated_at desc, d.id desc))[1] as last_id
       from webhooks.delivery d
-      where d.organization_id = judged.organization_id
+      where d.organization_id = checked.organization_id
         and d.endpoint_id = endpoint
         and d.id > coalesce((select a.id from arrived a), '')
         and d.status = 'failed'
-        and d.updated_at >= judged.since
+        and d.updated_at >= checked.since
         and not webhooks.is_test_event(d.event_id)
     )
     select
-      judged.organization_id, judged.program_id, judged.partner_id, judged.url, r.events, r.began_at, r.ended_at,
+      checked.organization_id, checked.program_id, checked.partner_id, checked.url, r.events, r.began_at, r.ended_at,
       (
         select a.error
         from webhooks.attempt a
-        where a.organization_id = judged.organization_id and a.delivery_id = r.last_id
+        where a.organization_id = checked.organization_id and a.delivery_id = r.last_id
         order by a.attempt desc
         limit 1
       )

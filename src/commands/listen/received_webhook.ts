@@ -57,7 +57,7 @@ export class Sequence {
    * Takes an attempt (the delivery's id and the attempt's number) and its queue position. Gives `repeated` for an attempt that was received
    * already, which "at least once" allows, and `wrong` for a new one whose position is before that of one that was received.
    */
-  judge(attempt: string, queue_position: number): 'good' | 'repeated' | 'wrong' {
+  check(attempt: string, queue_position: number): 'good' | 'repeated' | 'wrong' {
     if (this.#seen.has(attempt)) return 'repeated';
     this.#seen.add(attempt);
     if (queue_position <= this.#last) return 'wrong';
@@ -96,7 +96,7 @@ export async function check(
       where organization_id = ${organization_id} and id = ${delivery_id} and endpoint_id = ${endpoint_id}`,
   );
   const wrong = signatureFaults(headers, raw, secret, now.getTime());
-  const order = delivery ? sequence.judge(`${delivery_id} ${attempt}`, delivery.queue_position) : 'wrong';
+  const order = delivery ? sequence.check(`${delivery_id} ${attempt}`, delivery.queue_position) : 'wrong';
   const wrong_order = delivery
     ? `queue position ${delivery.queue_position} came late`
     : 'no such delivery to this endpoint';

@@ -75,12 +75,12 @@ export function exampleReply(schema: Schema, samples: Samples, changes: Fields =
 
 /**
  * A body that the operation takes: its required fields, and each optional one without a default that it still takes besides. Rules that
- * JSON Schema cannot say ("one of these") are kept, because the operation's own schema judges.
+ * JSON Schema cannot say ("one of these") are kept, because the operation's own schema validates.
  */
-export function exampleBody(schema: Schema, samples: Samples, judge: z.ZodType): unknown {
+export function exampleBody(schema: Schema, samples: Samples, validator: z.ZodType): unknown {
   const of = resolve(schema, samples.schemas);
   const [branch] = of.anyOf ?? of.oneOf ?? [];
-  if (branch) return exampleBody(branch, samples, judge);
+  if (branch) return exampleBody(branch, samples, validator);
   const required = exampleOf(of, samples, '') as Fields;
   const optional = Object.entries(of.properties ?? {}).filter(([name]) => !(name in required));
   const worth_telling = optional.filter(([, field]) => field.default === undefined);
@@ -88,7 +88,7 @@ export function exampleBody(schema: Schema, samples: Samples, judge: z.ZodType):
   for (const [name, field] of Object.keys(required).length + worth_telling.length > 0 ? worth_telling : optional) {
     const value = exampleOf(field, samples, name);
     const more = { ...body, [name]: value };
-    if (JSON.stringify(value) !== '{}' && judge.safeParse(more).success) body = more;
+    if (JSON.stringify(value) !== '{}' && validator.safeParse(more).success) body = more;
   }
   return body;
 }

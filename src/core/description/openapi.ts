@@ -230,10 +230,10 @@ const fileContent = ({ file }: Operation): Record<string, Media> =>
 
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
 function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
-  const { body: judge, upload, bulk_of } = operation;
+  const { body: validator, upload, bulk_of } = operation;
   const toldOf = ({ name, example }: Operation) => samples.operations[name]?.body ?? example;
   const one = bulk_of && toldOf(bulk_of);
-  const told = toldOf(operation) ?? (one && [one]) ?? exampleBody(schema, samples, judge);
+  const told = toldOf(operation) ?? (one && [one]) ?? exampleBody(schema, samples, validator);
   const filesTaken = Object.fromEntries(
     (bulk_of ? [media_types.ndjson] : (upload?.media_types ?? [])).map((type) => [
       type,
@@ -241,7 +241,7 @@ function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
     ]),
   );
   return {
-    required: !judge.safeParse(undefined).success,
+    required: !validator.safeParse(undefined).success,
     content: { [json]: { schema, example: told } as Media, ...filesTaken },
   };
 }

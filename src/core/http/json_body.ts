@@ -22,7 +22,7 @@ const no_bytes = Buffer.alloc(0);
 declare module 'fastify' {
   interface FastifyContextConfig {
     upload?: Upload | undefined;
-    /** The body is a list, whose objects are judged one by one. */
+    /** The body is a list, whose objects are checked one by one. */
     is_bulk?: boolean;
     details?: Details | undefined;
   }

@@ -15,7 +15,7 @@ export type AddressPolicy = {
   trustedAddresses?: readonly string[] | undefined;
 };
 
-export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string };
+export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: string };
 
 /** The same whether a name does not exist or is internal: otherwise the names of a private zone could be probed. */
 export const NOT_PUBLIC =
@@ -94,11 +94,11 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Judges an endpoint's URL without resolving its host: scheme, length, userinfo, port, name or address literal in every spelling. With
- * `allowPrivate` only scheme, length and userinfo are judged. Gives the parsed URL, the host's trailing dots taken off, or a sentence that
+ * Checks an endpoint's URL without resolving its host: scheme, length, userinfo, port, name or address literal in every spelling. With
+ * `allowPrivate` only scheme, length and userinfo are checked. Gives the parsed URL, the host's trailing dots taken off, or a sentence that
  * may be shown to the merchant.
  */
-export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOnly }: AddressPolicy): UrlJudgement {
+export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOnly }: AddressPolicy): UrlCheck {
   if (text.length > MAX_URL_CHARACTERS) return refuse('The URL may have at most 2,048 characters. Use a shorter one.');
   const url = URL.parse(text);
   if (url === null)
@@ -130,7 +130,7 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
 export const isAllowedHost = (host: string, { allowPrivate, ownHosts }: AddressPolicy): boolean =>
   allowPrivate || !isRefusedHost(bareHost(host), ownHosts);
 
-function refuse(reason: string): UrlJudgement {
+function refuse(reason: string): UrlCheck {
   return { ok: false, reason };
 }
 

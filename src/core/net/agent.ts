@@ -1,5 +1,5 @@
 /**
- * The connections that webhooks are sent over: opened only to addresses that were judged a moment before. TLS still asks for
+ * The connections that webhooks are sent over: opened only to addresses that were checked a moment before. TLS still asks for
  * and verifies the name in the URL.
  */
 import type { LookupAddress } from 'node:dns';
@@ -17,7 +17,7 @@ const MOST_ADDRESSES = 4;
 /** Idle connections are closed after this, or after what the receiver's Keep-Alive header says, up to the maximum. */
 const IDLE_TIMEOUT_MS = 4_000;
 const MAX_IDLE_TIMEOUT_MS = 10_000;
-/** An idle connection that is older is replaced: the name is resolved and judged again. A busy one takes one more request. */
+/** An idle connection that is older is replaced: the name is resolved and checked again. A busy one takes one more request. */
 const MAX_AGE_MS = 60_000;
 /** Idle connections beyond this are closed, the least recently used first: each is a file descriptor. */
 const MAX_CONNECTIONS = 1_000;
@@ -128,7 +128,7 @@ function isIdle(client: Client): boolean {
   return client.stats.size === 0;
 }
 
-/** Node calls `lookup` only for names, so that literals, and with them scheme, name and port, are judged before. */
+/** Node calls `lookup` only for names, so that literals, and with them scheme, name and port, are checked before. */
 function createConnector(options: PinnedAgentOptions): buildConnector.connector {
   const connect = buildConnector({
     lookup: createLookup(options),
@@ -138,14 +138,14 @@ function createConnector(options: PinnedAgentOptions): buildConnector.connector 
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
   });
   return (target, callback) => {
-    const judgement = checkEndpointUrl(`${target.protocol}//${target.host}/`, options);
-    if (!judgement.ok) {
-      process.nextTick(callback, new AddressRefused(judgement.reason), null);
+    const check = checkEndpointUrl(`${target.protocol}//${target.host}/`, options);
+    if (!check.ok) {
+      process.nextTick(callback, new AddressRefused(check.reason), null);
       return;
     }
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null);
-      const objection = options.allowPrivate ? undefined : judgePeer(socket, options);
+      const objection = options.allowPrivate ? undefined : checkPeer(socket, options);
       if (objection === undefined) return callback(null, socket);
       socket.destroy();
       callback(objection, null);
@@ -171,7 +171,7 @@ function firstOfEachFamily(addresses: LookupAddress[]): LookupAddress[] {
 }
 
 /** Before anything of the request is written. */
-function judgePeer({ remoteAddress }: Socket, { trustedAddresses = [] }: PinnedAgentOptions): Error | undefined {
+function checkPeer({ remoteAddress }: Socket, { trustedAddresses = [] }: PinnedAgentOptions): Error | undefined {
   if (remoteAddress === undefined) return new Error('The connection was closed as soon as it was opened.');
   return isPublicAddress(remoteAddress) || trustedAddresses.includes(remoteAddress) ? undefined : new AddressRefused();
 }

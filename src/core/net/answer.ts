@@ -34,7 +34,7 @@ export function retryAfterOf(header: string | string[] | undefined, now_ms = dat
 
 type CallError = Error & { code?: string; syscall?: string; errors?: CallError[] };
 
-/** Judging the address, resolving the name, connecting or the TLS handshake failed: not a byte of the request was written. */
+/** Checking the address, resolving the name, connecting or the TLS handshake failed: not a byte of the request was written. */
 export function isBeforeSending(error: unknown): boolean {
   const { code = '', syscall = '', errors } = error as CallError;
   if (errors !== undefined && errors.length > 0) return errors.every(isBeforeSending);

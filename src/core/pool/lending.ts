@@ -87,7 +87,7 @@ class Shares {
       this.waiting.splice(this.waiting.indexOf(waiting), 1);
       this.#count(kind, 1);
       waiting.admit();
-      // What is admitted takes its connection before the next is judged.
+      // What is admitted takes its connection before the next is checked.
       return void setImmediate(() => this.#admit());
     }
   }

@@ -63,7 +63,7 @@ export interface TransactionOptions {
   idempotency_key?: string | undefined;
   /** What a request asks: nothing of it is done once nobody waits for it. */
   asked?: Asked | undefined;
-  /** Reads what the work is judged by: it goes out with the begin, before `now` is known. The work awaits it as `tx.ahead`. */
+  /** Reads the facts that the work is checked against: it goes out with the begin, before `now` is known. The work awaits it as `tx.ahead`. */
   ahead?: ((tx: Tx) => Promise<unknown>) | undefined;
   /** All statements see one state of the database. Else each sees what was committed when it began. */
   one_state?: boolean | undefined;

@@ -74,7 +74,7 @@ interface Options<
   query?: Q;
   body?: B;
   upload?: Upload;
-  /** Its body is a list of bodies of this operation, each judged and answered by itself: see bulk.ts. */
+  /** Its body is a list of bodies of this operation, each checked and answered by itself: see bulk.ts. */
   bulk_of?: Operation;
   /** The fields of the body that only describe, for which no request is refused; the reply has `warnings` for them. */
   details?: Details;

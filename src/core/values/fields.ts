@@ -54,7 +54,7 @@ export const oneLine = (most: number) =>
     .regex(/^[^\S\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u, 'must not be blank or contain line breaks or control characters');
 const url_error = 'must be an http or https URL';
 /**
- * Kept as it was parsed, so that what is stored is what was judged. The most characters bound both: what is sent, as the description says, and
+ * Kept as it was parsed, so that what is stored is what was checked. The most characters bound both: what is sent, as the description says, and
  * what is kept, where a sign can become nine (`%C3%BC`).
  */
 export const visitedUrl = z

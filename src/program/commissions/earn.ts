@@ -28,7 +28,7 @@ interface Credit {
 }
 
 /** A sale, recorded or about to be. */
-export type JudgedSale = Pick<
+export type EarningSale = Pick<
   Sale,
   | keyof AmountParts
   | 'id'
@@ -111,7 +111,7 @@ const paymentsOf = (
 export async function earnedBy(
   tx: Tx,
   program: Program,
-  sale: JudgedSale,
+  sale: EarningSale,
   { partner, first_sale_at }: Credit,
   terms: Terms,
 ): Promise<CommissionOutcome> {
@@ -126,7 +126,7 @@ export async function earnedBy(
 /** Returns the facts that rules compare with, but for the partner's month: that is read for tiers alone. */
 function contextOf(
   program: Program,
-  sale: JudgedSale,
+  sale: EarningSale,
   { partner, first_sale_at }: Credit,
   { rules: active_rules, tag_ids, came_by }: Terms,
 ): SaleContext {
@@ -173,7 +173,7 @@ export function exactly<T>(compute: () => T): T {
  */
 async function monthOf(
   tx: Tx,
-  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: JudgedSale,
+  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: EarningSale,
 ): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
   await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   return tx.one(sql`

@@ -75,16 +75,16 @@ export const payoutOperations: Operation[] = readOperations({
 
 /**
  * Locks a payout whose money is to move. Its batch is locked before: it must be ready, and is not deleted meanwhile.
- * @param judge throws where the payout's own status does not allow it, which is told first
+ * @param check throws where the payout's own status does not allow it, which is told first
  * @throws Problem payout_locked
  */
-export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Payout) => unknown): Promise<Payout> {
+export async function lockApproved(tx: Tx, payout_id: string, check: (payout: Payout) => unknown): Promise<Payout> {
   const { batch_id } = await payouts.get(tx, payout_id);
   const [batch, payout] = await atOnce(tx, async () => [
     await payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${batch_id}`, lockOf('share')),
     await payouts.get(tx, payout_id, { lock: true }),
   ]);
-  judge(payout);
+  check(payout);
   if (!batch) throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and so will be its payouts.`);
   requireReady(batch);
   return payout;

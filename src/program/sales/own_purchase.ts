@@ -15,14 +15,14 @@ export interface OwnPurchase {
 }
 
 /** A click, and the partner who was found to have made it. */
-export type JudgedClick = Visit & { own_of: string | null };
+export type OwnedClick = Visit & { own_of: string | null };
 
 /** Returns the match if a partner would be paid for a purchase of their own. Undefined also if the program allows that. */
 export async function ownPurchaseBy(
   tx: Tx,
   program: Program,
   partner: Partner,
-  { email, click }: { email: string | null; click?: JudgedClick | undefined },
+  { email, click }: { email: string | null; click?: OwnedClick | undefined },
 ): Promise<OwnPurchase | undefined> {
   const partner_id = partner.id;
   const matched = await selfReferralMatch(tx, partner, { email, click });

@@ -11,7 +11,7 @@ import {
 } from '../customers/customer.ts';
 import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
 import type { Program } from '../programs/program.ts';
-import type { JudgedClick } from './own_purchase.ts';
+import type { OwnedClick } from './own_purchase.ts';
 
 /** The fields of a sale that name its customer. */
 export interface CustomerClaim {
@@ -28,7 +28,7 @@ export interface Payer {
   customer?: Customer;
   /** Those of the details that were not known, which are to be written. */
   missing?: Partial<Customer>;
-  click?: JudgedClick;
+  click?: OwnedClick;
   /** The visitor, where there is no customer: a partner referred them by the click within the window. */
   referred?: ReferredVisitor;
 }
@@ -37,7 +37,7 @@ export interface Payer {
 export interface Found {
   by_id: Customer | undefined;
   by_external_id: Customer | undefined;
-  click: (JudgedClick & { referral_id: string | null }) | undefined;
+  click: (OwnedClick & { referral_id: string | null }) | undefined;
 }
 
 /**
@@ -121,8 +121,8 @@ async function namedClick(
   tx: Tx,
   program_id: string,
   click_id: string,
-): Promise<JudgedClick & { referral_id: string | null }> {
-  const click = await tx.maybe<JudgedClick & { referral_id: string | null }>(sql`
+): Promise<OwnedClick & { referral_id: string | null }> {
+  const click = await tx.maybe<OwnedClick & { referral_id: string | null }>(sql`
     select t.ip_hash, t.user_agent, t.referral_id, r.partner_id as own_of
     from program.click t
     left join program.referral r

@@ -129,14 +129,14 @@ async function recordSentClicks(
   sent: Member<SentClick>[],
   targets: Target[],
 ): Promise<(Click | Problem)[]> {
-  const judged = sent.map(({ body, request_id }, nth) =>
+  const checked = sent.map(({ body, request_id }, nth) =>
     newClickOf(services, body, request_id, targets[nth] as Target),
   );
   const recorded = recordClicks(
     tx,
-    judged.filter((one): one is NewClick => !(one instanceof Problem)),
+    checked.filter((one): one is NewClick => !(one instanceof Problem)),
   );
-  return judged.map((one) => (one instanceof Problem ? one : (recorded.shift() as Click)));
+  return checked.map((one) => (one instanceof Problem ? one : (recorded.shift() as Click)));
 }
 
 function newClickOf(

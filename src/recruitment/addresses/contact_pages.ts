@@ -111,7 +111,7 @@ export function contactPages(home: Page, most: number): ContactPage[] {
   return [...chosen.values()].slice(0, most);
 }
 
-/** Pages of the same site alone. A link is judged by its text, then by its path. */
+/** Pages of the same site alone. A link is checked by its text, then by its path. */
 function linkedPages({ url, links }: Page): ContactPage[] {
   return links.flatMap((link) => {
     const target = URL.parse(link.url);

@@ -40,7 +40,7 @@ const local_before = /(?<![\p{L}\p{N}])[a-z0-9][a-z0-9._%+'-]{0,63}$/iu;
 const domain_after = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}(?:xn--[a-z0-9-]{2,59}|\p{L}{2,24})/u;
 
 /** No page of a person has so many. */
-const most_judged = 5_000;
+const most_checked = 5_000;
 
 /** All addresses of a text, in order, each once. Time is linear in its length. */
 export function addressesInText(text: string): Written[] {
@@ -65,9 +65,9 @@ export function addressesInText(text: string): Written[] {
 
 function plainAddresses(text: string): string[] {
   const found = new Set<string>();
-  let judged = 0;
-  for (let at = text.indexOf('@'); at !== -1 && judged < most_judged; at = text.indexOf('@', at + 1)) {
-    judged += 1;
+  let checked = 0;
+  for (let at = text.indexOf('@'); at !== -1 && checked < most_checked; at = text.indexOf('@', at + 1)) {
+    checked += 1;
     const local = local_before.exec(text.slice(Math.max(0, at - 64), at))?.[0];
     const domain = domain_after.exec(text.slice(at + 1, at + 256))?.[0];
     if (!local || !domain || isName(text, at - local.length, at + 1 + domain.length)) continue;

@@ -14,7 +14,7 @@ import type { Prospect } from '../prospects/prospect.ts';
 import { endSequences, stopSequences } from '../sequences/stop.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
-import { subscribeAgain } from './judged.ts';
+import { subscribeAgain } from './take_back.ts';
 import {
   type Bar,
   type LiftReason,
@@ -50,7 +50,7 @@ export type Target =
  * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that is marked by it, or for a stronger reason than
  * before; an unsubscribe sets `unsubscribed_at` instead and tells nothing. Of what is barred already, a stronger reason replaces a weaker one.
  * @param because.others prospects whom it concerns besides those that are barred by it: who held an address, and holds it no longer
- * @param because.judged_by the message whose text was judged to ask for it: a person can take that back (`judged.ts`). Whatever else says the same makes it last
+ * @param because.source_message_id the message whose text was classified to ask for it: a person can take that back (`take_back.ts`). Whatever else says the same makes it last
  * @returns the entry that holds, its value sealed, and whether anything changed
  */
 export async function suppress(
@@ -59,15 +59,15 @@ export async function suppress(
   target: Target,
   reason: Reason,
   by: Actor,
-  { others = [], judged_by = null }: Because = {},
+  { others = [], source_message_id = null }: Because = {},
 ): Promise<{ entry: Suppression; changed: boolean }> {
   await lockSuppressions(tx);
   const hash = await keyedHash(tx, vault);
   const existing = await suppressions.find(tx, sql`${tenant(tx)} and t.lifted_at is null and ${entryOn(hash, target)}`);
-  const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by, judged_by));
+  const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by, source_message_id));
   const is_stronger = existing !== undefined && outranks(reason, existing.reason);
-  if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
-  const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, judged_by) : [];
+  if (is_stronger || (existing?.reason === reason && source_message_id === null)) await noteSource(tx, entry, source_message_id);
+  const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, source_message_id) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
   const hit = barOf(hash, target);
   const part = await prospectsHit(tx, hit);
@@ -127,27 +127,27 @@ async function makeNote(tx: Tx, part: string[], { id }: Suppression, note: Note,
 
 interface Because {
   others?: string[];
-  judged_by?: string | null;
+  source_message_id?: string | null;
 }
 
 /** Updates an entry that gets another reason, or whose reason is now given by a person or a provider rather than by a classified text. */
-const noteJudged = (tx: Tx, { id, reason }: Suppression, judged_by: string | null): Promise<object[]> =>
+const noteSource = (tx: Tx, { id, reason }: Suppression, source_message_id: string | null): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t
     set
       reason_before = case
-        when ${judged_by}::text is null then null
-        when t.judged_by = ${judged_by} then t.reason_before
+        when ${source_message_id}::text is null then null
+        when t.source_message_id = ${source_message_id} then t.reason_before
         else ${reason}
       end,
-      judged_by = ${judged_by}
+      source_message_id = ${source_message_id}
     where ${tenant(tx)} and t.id = ${id}`);
 
 /** Stores the reason that others give for an entry that a classified text asked for. It holds once the classification is taken back. */
-const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, judged_by: string | null): Promise<object[]> =>
+const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, source_message_id: string | null): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set reason_before = ${reason}
-    where ${tenant(tx)} and t.id = ${id} and t.reason <> ${reason} and t.judged_by is not null and t.judged_by is distinct from ${judged_by}
+    where ${tenant(tx)} and t.id = ${id} and t.reason <> ${reason} and t.source_message_id is not null and t.source_message_id is distinct from ${source_message_id}
       and (
         t.reason_before is null
         or array_position(${weakest_first}::text[], t.reason_before) < array_position(${weakest_first}::text[], ${reason})
@@ -175,14 +175,14 @@ async function insertEntry(
   target: Target,
   reason: Reason,
   by: Actor,
-  judged_by: string | null,
+  source_message_id: string | null,
 ): Promise<Suppression> {
   const entry_id = newId('fdn');
   const given =
     target.kind === 'prospect'
       ? { prospect_id: target.prospect_id }
       : { hmac: hmacOf(hash, target), value: sealed(vault, clearTextOf(target), entry_id) };
-  const values = { id: entry_id, kind: target.kind, reason, by_user_id: by.user_id, judged_by, ...given };
+  const values = { id: entry_id, kind: target.kind, reason, by_user_id: by.user_id, source_message_id, ...given };
   return (await suppressions.insert(tx, values)) as Suppression;
 }
 

@@ -23,7 +23,7 @@ export class OneSite {
   readonly #first = new Map<string, Sight & { line: number }>();
 
   /** The row; refused where it names somebody else than an earlier one, at another page of their site. */
-  judged(row: Row): Row {
+  checked(row: Row): Row {
     const { prospect, email, line } = row;
     const path = pathOf(row);
     if (!prospect || path === '') return row;
@@ -44,16 +44,16 @@ interface Known {
 
 /** Rows that name somebody else than the prospect that their site has, from whatever it was added. @returns why, by row */
 export async function strangersOf(tx: Tx, vault: Vault, known: Known[]): Promise<Map<PreparedRow, Fault>> {
-  const judged = known.filter(({ row }) => pathOf(row) !== '');
-  if (judged.length === 0) return new Map();
+  const checked = known.filter(({ row }) => pathOf(row) !== '');
+  if (checked.length === 0) return new Map();
   const hash = await keyedHash(tx, vault);
   const stored = await tx.all<{ id: string; url: string | null; name: string | null } & Hashes>(sql`
     select t.id, t.url, t.name, array(${hashesIn('address_hmac')}) as addresses, array(${hashesIn('domain_hmac')}) as domains
     from recruitment.prospect t
-    where ${tenant(tx)} and t.id = any(${judged.map(({ id }) => id)})`);
+    where ${tenant(tx)} and t.id = any(${checked.map(({ id }) => id)})`);
   const by_id = new Map(stored.map((one) => [one.id, one]));
   const strangers = new Map<PreparedRow, Fault>();
-  for (const { id, row } of judged) {
+  for (const { id, row } of checked) {
     const { url = null, name, addresses = [], domains = [] } = by_id.get(id) ?? {};
     const site = hashesOf(hash, `site@${row.prospect?.key}`).domain_hmac.toString('hex');
     const there = { path: pathIn(url), name: fold(name ?? ''), addresses, is_of_site: domains.includes(site) };

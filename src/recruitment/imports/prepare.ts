@@ -15,7 +15,7 @@ export interface Preparing {
 /** Rows between two turns of the event loop: what else the worker does waits a few milliseconds for them. */
 const rows_a_turn = 50;
 
-/** Judges steps of rows, and makes their addresses ready. */
+/** Checks steps of rows, and makes their addresses ready. */
 export async function* prepare(steps: AsyncIterable<FileRow[]>, preparing: Preparing): AsyncGenerator<PreparedRow[]> {
   const one_site = new OneSite();
   for await (const rows of steps) {
@@ -29,7 +29,7 @@ export async function* prepare(steps: AsyncIterable<FileRow[]>, preparing: Prepa
 }
 
 function prepareRow(file_row: FileRow, { brand_id, mapping, intend }: Preparing, one_site: OneSite): PreparedRow {
-  const row = one_site.judged(readRow(file_row, brand_id, mapping));
+  const row = one_site.checked(readRow(file_row, brand_id, mapping));
   const { prospect, email } = row;
   return prospect && email ? { ...row, address: intend(email, prospect.key) } : row;
 }

@@ -64,8 +64,8 @@ export function importRows(tx: Tx, vault: Vault, running: Running, { rows, barre
 
 /** Counts the rows behind those that were counted. */
 export function countRows(tx: Tx, import_id: string, rows: PreparedRow[], outcomes: Outcome[]): void {
-  const judged = rows.filter(isGood).map(({ line }, nth) => ({ line, fault: outcomes[nth] }));
-  const strangers = judged.flatMap(({ line, fault }) => (typeof fault === 'object' ? [{ line, fault }] : []));
+  const checked = rows.filter(isGood).map(({ line }, nth) => ({ line, fault: outcomes[nth] }));
+  const strangers = checked.flatMap(({ line, fault }) => (typeof fault === 'object' ? [{ line, fault }] : []));
   recordErrors(tx, import_id, [...rows, ...strangers]);
   const counted = (wanted: Outcome & string) => outcomes.filter((outcome) => outcome === wanted).length;
   tx.send(sql`

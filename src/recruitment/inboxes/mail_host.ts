@@ -9,7 +9,7 @@ export type Protocol = 'smtp' | 'imap';
 const resolve_ms = 4_000;
 
 /**
- * The address of a mail server, judged as the address of a webhook endpoint is. Connect to it, and verify the certificate for the host.
+ * The address of a mail server, checked as the address of a webhook endpoint is. Connect to it, and verify the certificate for the host.
  * @throws Problem address_not_allowed, naming the host or the port
  */
 export async function mailServerAddress(

@@ -3,7 +3,7 @@
 import { detectAll } from 'tinyld';
 import { getPublicSuffix } from 'tldts';
 
-const most_judged_characters = 3_000;
+const most_checked_characters = 3_000;
 /** Fewer letters say nothing. */
 const least_letters = 24;
 /** Accuracies from 0 to 1. A language below `sure_accuracy` must be far ahead of the next. */
@@ -23,9 +23,9 @@ export function countryOfTag(tag: string | undefined): string | undefined {
   return region !== undefined && /^[A-Z]{2}$/.test(region) ? region : undefined;
 }
 
-/** The language of a text, judged by its letters and words. Undefined where it is too short or too mixed. */
+/** The language of a text, detected by its letters and words. Undefined where it is too short or too mixed. */
 export function languageOfText(text: string): string | undefined {
-  const sample = withoutForeignLatin(text.slice(0, most_judged_characters));
+  const sample = withoutForeignLatin(text.slice(0, most_checked_characters));
   const letters = sample.match(/\p{L}/gu)?.length ?? 0;
   // A sign of Chinese or Japanese says as much as a word.
   const weight =

@@ -9,7 +9,7 @@ import { type Account, collapse, type Link, line, most_line_characters, type Pag
 
 const most_links = 2_000;
 /** The same addresses again count here: a page may repeat one a hundred thousand times. */
-const most_judged_links = 10_000;
+const most_checked_links = 10_000;
 const most_feeds = 20;
 /** Elements with feeds and accounts, and scripts with JSON-LD. */
 const most_alternates = 50;
@@ -47,7 +47,7 @@ class PageReader {
   #hasTitle = false;
   #texts: string[] = [];
   #characters = 0;
-  #judged = 0;
+  #checked = 0;
   #link: Link | undefined;
   #json: string | undefined;
   #alternates = 0;
@@ -189,7 +189,7 @@ class PageReader {
   }
 
   #absolute(href: string): URL | undefined {
-    if (href === '' || href.length > most_url_characters || this.#judged++ > most_judged_links) return undefined;
+    if (href === '' || href.length > most_url_characters || this.#checked++ > most_checked_links) return undefined;
     const url = URL.parse(href, this.#base);
     return url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' ? url : undefined;
   }

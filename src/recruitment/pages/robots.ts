@@ -31,7 +31,7 @@ export interface RobotsRules {
 
 /** There is none (4xx): everything is allowed. */
 export const nothing_forbidden: RobotsRules = { allows: () => true, crawl_delay_ms: 0, state: 'absent', bytes: 0 };
-/** It cannot be had (5xx), or not be judged: nothing is allowed. */
+/** Applies where robots.txt cannot be fetched (5xx) or evaluated: nothing is allowed. */
 export const all_forbidden: RobotsRules = { allows: () => false, crawl_delay_ms: 0, state: 'unavailable', bytes: 0 };
 
 /** The rules of an answer to a request for robots.txt that is no redirect. */

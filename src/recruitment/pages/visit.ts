@@ -57,7 +57,7 @@ const accepted = 'text/html,application/xhtml+xml,application/rss+xml,applicatio
 
 /**
  * Gets a page: one GET at each hop, robots.txt obeyed, one request a second and host, at most 1 MiB, 5 s and 3 redirects. Each hop goes only
- * to addresses that were judged. A domain that cannot be reached is tried with `www.` before it. Never throws: whatever goes wrong is the
+ * to addresses that were checked. A domain that cannot be reached is tried with `www.` before it. Never throws: whatever goes wrong is the
  * outcome.
  */
 export async function visit(text: string, visitor: Visitor, signal?: AbortSignal): Promise<Visit> {
@@ -82,7 +82,7 @@ async function visitAt(text: string, visitor: Visitor, signal?: AbortSignal): Pr
   const hop: Hop = { url: text, redirects: [], left_ms: visitor.timeout_ms };
   try {
     while (hop.redirects.length <= most_redirects) {
-      const url = judged(hop.url, visitor.policy);
+      const url = checkedUrl(hop.url, visitor.policy);
       hop.url = url.href;
       const rules = await robotsOf(url, visitor, signal);
       if (!rules.allows(url)) return forbiddenByRobots(hop, rules);
@@ -115,13 +115,13 @@ class Refused extends Error {
 }
 
 /** @throws Refused */
-function judged(text: string, policy: AddressPolicy): URL {
+function checkedUrl(text: string, policy: AddressPolicy): URL {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) throw new Refused('invalid_url');
   url.hash = '';
-  const judgement = checkEndpointUrl(url.href, policy);
-  if (!judgement.ok) throw new Refused('address_not_allowed');
-  return judgement.url;
+  const check = checkEndpointUrl(url.href, policy);
+  if (!check.ok) throw new Refused('address_not_allowed');
+  return check.url;
 }
 
 interface Ask {
@@ -163,7 +163,7 @@ async function readRobots(origin: string, visitor: Visitor): Promise<RobotsRules
   const request = { accept: 'text/plain, */*;q=0.5', most_bytes: most_robots_bytes, delay_ms: 0 };
   try {
     while (hop.redirects.length <= most_robots_redirects) {
-      const url = judged(hop.url, visitor.policy);
+      const url = checkedUrl(hop.url, visitor.policy);
       const answer = await ask(url, hop, visitor, request);
       const target = targetOf(answer, url.href);
       if (target === undefined) return rulesOf(origin, answer);

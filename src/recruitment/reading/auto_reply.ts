@@ -26,9 +26,9 @@ export async function applyAutoReply(
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answer.answered);
-  const paused_until = pausedUntil(answer.judgement.resumes_on, tx.now);
+  const paused_until = pausedUntil(answer.classification.resumes_on, tx.now);
   await pauseFollowUps(tx, prospect.id, paused_until);
-  const { auto_reply_kind } = answer.judgement;
+  const { auto_reply_kind } = answer.classification;
   const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', auto_reply_kind, has_text: true });
   const data = { message_id, auto_reply_kind, paused_until };
   recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data }]);

@@ -18,7 +18,7 @@ import { isPlausible, keepUnproven } from './unproven.ts';
 
 /** Applies a report. Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
 export async function applyBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {
-  const { answered, judgement } = answer;
+  const { answered, classification } = answer;
   const about = await recipientOf(tx, vault, answer);
   if (!answer.is_proven && !isPlausible(answer, about, tx.now)) return keepUnproven(tx, vault, answer, 'bounce');
   const reason = about?.action === 'failed' ? reasonOf(about) : null;
@@ -29,7 +29,7 @@ export async function applyBounce(tx: Tx, vault: Vault, answer: Answer): Promise
   if (await lockedProspect(tx, answered)) {
     await keepInbound(tx, vault, answer, {
       ...{ purpose: 'bounce', has_text: false },
-      needs_review: judgement.needs_review || about === undefined,
+      needs_review: classification.needs_review || about === undefined,
     });
   }
   return 'bounce';
@@ -38,8 +38,8 @@ export async function applyBounce(tx: Tx, vault: Vault, answer: Answer): Promise
 const reasonOf = (about: Bounced): BounceReason => (about.hard ? 'dead' : isBlock(about) ? 'blocked' : 'undelivered');
 
 /** The one whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
-async function recipientOf(tx: Tx, vault: Vault, { answered, judgement }: Answer): Promise<Bounced | undefined> {
-  const { recipients } = judgement;
+async function recipientOf(tx: Tx, vault: Vault, { answered, classification }: Answer): Promise<Bounced | undefined> {
+  const { recipients } = classification;
   const hash = await keyedHash(tx, vault);
   const own = recipients.find(
     ({ address }) => address !== null && answered.address_hmac?.equals(hashesOf(hash, address).address_hmac),

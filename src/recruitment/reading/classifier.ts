@@ -7,4 +7,4 @@ const module = new URL('./classifier_thread.ts', import.meta.url);
 
 /** Opens a thread that classifies mails once it is asked. @param of another module, for a mail that no pattern is slow on */
 export const openClassifier = (of: URL = module): Classifier =>
-  new TimedThread(of, { name: 'Judging a mail', most_ms: 2_000, most_heap_mib: 256 });
+  new TimedThread(of, { name: 'Classifying a mail', most_ms: 2_000, most_heap_mib: 256 });

@@ -3,11 +3,11 @@
  * address chooses what is read here.
  */
 import { createHash } from 'node:crypto';
-import { type Judgement, judgeMessage, unjudged } from '../../mail/incoming/judge.ts';
+import { type Classification, classifyMessage, unclassified } from '../../mail/incoming/classify.ts';
 import { type Authentication, readAuthentication } from '../../mail/incoming/message/authentication_results.ts';
 import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
 import { type Message, plainMessage, type ReadMessage, readMessage } from '../../mail/incoming/message/message.ts';
-import { judgeReply, type Judgement as Meaning } from '../replies/judge.ts';
+import { classifyReply, type Classification as Meaning } from '../replies/classify.ts';
 
 /** A mail that is to be classified. */
 export interface Unclassified {
@@ -23,7 +23,7 @@ export interface Unclassified {
 
 export interface Classified {
   message: ReadMessage;
-  judgement: Judgement;
+  classification: Classification;
   /** The meaning of its words, where a person wrote them. */
   meaning: Meaning | undefined;
   /** The findings of the inbox's own server about its sender. */
@@ -47,17 +47,17 @@ export async function classify({
   const asker = {
     own_addresses,
     readMeaning(text: string, subject: string): Meaning {
-      meaning = judgeReply(text, subject);
+      meaning = classifyReply(text, subject);
       return meaning;
     },
     now: arrived_at,
   };
-  const judgement = is_classified ? judgeMessage(whole, asker) : unjudged(whole.text);
-  const content_hash = hashOf(whole, judgement.original_message_id);
+  const classification = is_classified ? classifyMessage(whole, asker) : unclassified(whole.text);
+  const content_hash = hashOf(whole, classification.original_message_id);
   const authentication = readAuthentication(whole, own_server);
-  const named_ids = judgement.kind === 'bounce' ? idsWithin(whole) : [];
+  const named_ids = classification.kind === 'bounce' ? idsWithin(whole) : [];
   const { fields: _, html: __, parts: ___, ...message } = whole;
-  return { message, judgement, meaning, authentication, named_ids, content_hash };
+  return { message, classification, meaning, authentication, named_ids, content_hash };
 }
 
 /** Hashes what a mail says: the same each time that it is read. Reports on several mails may have the same text. */

@@ -59,7 +59,7 @@ async function keepAnswer(
   classified: Answering,
   { context: { services } }: Reader,
 ): Promise<string | undefined> {
-  if (classified.judgement.kind === 'own') return undefined;
+  if (classified.classification.kind === 'own') return undefined;
   const match = await findAnswered(tx, services.vault, classified);
   return match && keepUnread(tx, services.vault, { ...classified, ...match });
 }
@@ -68,8 +68,8 @@ async function keepAnswer(
 async function classifyAtLeast(mail: StoredMail, error: unknown, reader: Reader): Promise<Answering | undefined> {
   if (!(error instanceof TookTooLong)) {
     const classified = await classify(mail, reader).catch(() => undefined);
-    const text = classified && (classified.judgement.text || classified.message.text);
-    if (classified) return { ...classified, judgement: { ...classified.judgement, text: text as string } };
+    const text = classified && (classified.classification.text || classified.message.text);
+    if (classified) return { ...classified, classification: { ...classified.classification, text: text as string } };
   }
   return classify(mail, reader, false).catch(() => undefined);
 }

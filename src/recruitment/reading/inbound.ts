@@ -11,7 +11,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { storable } from '../../core/values/texts/stored_text.ts';
-import type { Judgement } from '../../mail/incoming/judge.ts';
+import type { Classification } from '../../mail/incoming/classify.ts';
 import type { Authentication } from '../../mail/incoming/message/authentication_results.ts';
 import type { ReadMessage } from '../../mail/incoming/message/message.ts';
 import { hashesOf } from '../contact/address.ts';
@@ -19,7 +19,7 @@ import { emailAddresses, opened } from '../contact/email_address.ts';
 import type { Target } from '../contact/mark.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
-import type { Judgement as Meaning } from '../replies/judge.ts';
+import type { Classification as Meaning } from '../replies/classify.ts';
 import { recordEnds } from '../sending/record_sent.ts';
 import { type AutoReplyKind, messages, type Purpose, type ReplyKind } from '../sequences/message.ts';
 
@@ -55,7 +55,7 @@ function ofThread(column: 'campaign_id' | 'sequence_id'): Sql {
 /** A mail that came in, and the one that it answers. */
 export interface Answer {
   message: ReadMessage;
-  judgement: Judgement;
+  classification: Classification;
   /** The meaning of its words, where a person wrote them. */
   meaning: Meaning | undefined;
   answered: Answered;
@@ -121,7 +121,7 @@ interface Kept {
 
 /** Keeps a mail in the thread of the one that it answers. @returns its id @throws ReadTwice */
 export async function keepInbound(tx: Tx, vault: Vault, answer: Answer, kept: Kept): Promise<string> {
-  const { answered, message, judgement, arrived_at, inbox_id, content_hash } = answer;
+  const { answered, message, classification, arrived_at, inbox_id, content_hash } = answer;
   const { has_text, ...values } = kept;
   const thread_id = answered.thread_id ?? (await openThread(tx, answer));
   const id = newId('fms');
@@ -131,12 +131,12 @@ export async function keepInbound(tx: Tx, vault: Vault, answer: Answer, kept: Ke
     ...{ brand_id: answered.brand_id, prospect_id: answered.prospect_id },
     ...{ campaign_id: answered.campaign_id, sequence_id: answered.sequence_id },
     subject: storable(message.subject, longest_subject),
-    body_text: has_text ? storable(judgement.text, longest_text) : '',
-    language_code: judgement.language,
+    body_text: has_text ? storable(classification.text, longest_text) : '',
+    language_code: classification.language,
     in_reply_to: message.answers[0] ?? null,
     reference_ids: message.answers.slice(0, most_references),
     ...(has_text && message.from !== '' ? hashesOf(await keyedHash(tx, vault), message.from) : {}),
-    needs_review: judgement.needs_review,
+    needs_review: classification.needs_review,
     ...values,
   };
   const inserted =

@@ -26,12 +26,12 @@ type Match = Pick<Answer, 'answered' | 'is_proven'>;
  * or that a bounce or a complaint is about.
  */
 export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Match | undefined> {
-  const { judgement, message, named_ids } = mail;
-  if (judgement.unsubscribe_id) {
-    const named = await byId(tx, judgement.unsubscribe_id);
+  const { classification, message, named_ids } = mail;
+  if (classification.unsubscribe_id) {
+    const named = await byId(tx, classification.unsubscribe_id);
     if (named) return { answered: named, is_proven: true };
   }
-  const original = judgement.original_message_id === null ? [] : [judgement.original_message_id];
+  const original = classification.original_message_id === null ? [] : [classification.original_message_id];
   const ids = [...new Set([...original, ...message.answers, ...named_ids].flatMap(namesOf))].slice(0, most_ids);
   const named = await byMessageIds(tx, ids);
   if (named) return named;
@@ -76,10 +76,10 @@ async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
 async function byAddresses(
   tx: Tx,
   vault: Vault,
-  { judgement, message, inbox_id, arrived_at }: Unmatched,
+  { classification, message, inbox_id, arrived_at }: Unmatched,
 ): Promise<Answered | undefined> {
-  const is_report = judgement.kind === 'bounce' || judgement.kind === 'complaint';
-  const addresses = is_report ? judgement.recipients.flatMap(({ address }) => address ?? []) : [message.from];
+  const is_report = classification.kind === 'bounce' || classification.kind === 'complaint';
+  const addresses = is_report ? classification.recipients.flatMap(({ address }) => address ?? []) : [message.from];
   const known = addresses.filter((address) => address !== '').slice(0, most_ids);
   if (known.length === 0) return undefined;
   const hash = await keyedHash(tx, vault);

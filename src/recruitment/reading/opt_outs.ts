@@ -26,10 +26,10 @@ export async function applyComplaint(
   vault: Vault,
   answer: Answer,
 ): Promise<'complaint' | 'unsubscribe' | 'known' | 'unrelated'> {
-  const { answered, judgement, is_proven } = answer;
-  if (no_complaints.includes(judgement.feedback_type ?? '')) return 'unrelated';
+  const { answered, classification, is_proven } = answer;
+  if (no_complaints.includes(classification.feedback_type ?? '')) return 'unrelated';
   if (!is_proven) return keepUnproven(tx, vault, answer, 'complaint');
-  if (judgement.feedback_type === 'opt-out') return applyUnsubscribe(tx, vault, answer);
+  if (classification.feedback_type === 'opt-out') return applyUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
   // An answer that a person wrote says nothing of the emails of the campaign.
@@ -57,12 +57,12 @@ export async function applyComplaint(
  * it; what is read from a text a person can lift. The sender is proven, else it was kept for a person to look at.
  */
 export async function applyUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Promise<'unsubscribe' | 'known'> {
-  const { answered, judgement, authentication } = answer;
+  const { answered, classification, authentication } = answer;
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answered);
   const prospect = await lockedProspect(tx, answered);
-  const { confidence } = judgement;
+  const { confidence } = classification;
   const kept = { purpose: 'unsubscribe', confidence, needs_review: false, has_text: true } as const;
   const id = prospect ? await keepInbound(tx, vault, answer, kept) : answered.id;
   await unsubscribe(

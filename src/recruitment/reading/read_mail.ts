@@ -77,7 +77,7 @@ async function applyMail(
   { whole }: StoredMail,
   { context: { services } }: Reader,
 ): Promise<Verdict | 'incomplete'> {
-  if (classified.judgement.kind === 'own') {
+  if (classified.classification.kind === 'own') {
     await applyOwnCopy(tx, classified.message.message_id);
     return 'own';
   }
@@ -99,6 +99,6 @@ const effects: Record<string, (tx: Tx, vault: Vault, answer: Answer) => Promise<
 /** Applies what a mail changes that answers one of ours. Once: a mail that was read before changes nothing. */
 async function applyAnswer(tx: Tx, vault: Vault, answer: Answer): Promise<Effect> {
   if (isSetAside(answer)) return keepForged(tx, vault, answer);
-  const apply = isUncertainWish(answer) ? applyReply : effects[answer.judgement.kind];
+  const apply = isUncertainWish(answer) ? applyReply : effects[answer.classification.kind];
   return apply ? apply(tx, vault, answer) : 'unrelated';
 }

@@ -10,7 +10,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { least_confidence } from '../../mail/incoming/judge.ts';
+import { least_confidence } from '../../mail/incoming/classify.ts';
 import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
 import { type Actor, nobody } from '../brands/acting.ts';
 import { finishCampaigns } from '../campaigns/finish.ts';
@@ -21,7 +21,7 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import type { Prospect } from '../prospects/prospect.ts';
 import { moveStage } from '../prospects/stage.ts';
-import type { Judgement as Meaning } from '../replies/judge.ts';
+import type { Classification as Meaning } from '../replies/classify.ts';
 import type { Message, ReplyKind } from '../sequences/message.ts';
 import { endSequences } from '../sequences/stop.ts';
 import { type Answer, type Answered, isKnown, keepInbound, lockedProspect, proveSent, targetsOf } from './inbound.ts';
@@ -34,7 +34,7 @@ const least_for_mark = 0.8;
  * same company in the campaign are stopped. Nothing of a prospect who was erased is kept.
  */
 export async function applyReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
-  const { answered, judgement } = answer;
+  const { answered, classification } = answer;
   const { kind, confidence, named } = meaningOf(answer);
   const bars = barsOf(answer);
   const is_unsure = isUncertainWish(answer) || (kind === 'angry' && !isFromThem(answer));
@@ -47,7 +47,7 @@ export async function applyReply(tx: Tx, vault: Vault, answer: Answer): Promise<
   const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), end);
   const message_id = await keepInbound(tx, vault, answer, {
     ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
-    ...{ needs_review: judgement.needs_review || is_unsure, has_text: true },
+    ...{ needs_review: classification.needs_review || is_unsure, has_text: true },
   });
   await countReply(tx, prospect.id);
   const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
@@ -59,11 +59,11 @@ export async function applyReply(tx: Tx, vault: Vault, answer: Answer): Promise<
   return 'reply';
 }
 
-type Classified = Pick<Answer, 'judgement' | 'meaning'>;
+type Classified = Pick<Answer, 'classification' | 'meaning'>;
 
 /** The meaning of a reply. One that is not understood with certainty is a question: neither anger nor a refusal is guessed. */
-export function meaningOf({ judgement, meaning }: Classified): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
-  const is_guess = judgement.kind !== 'reply' || judgement.reply_kind === null;
+export function meaningOf({ classification, meaning }: Classified): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
+  const is_guess = classification.kind !== 'reply' || classification.reply_kind === null;
   const confidence = is_guess ? 0 : (meaning?.confidence ?? 0);
   if (!meaning || confidence < least_confidence) return { kind: 'question', confidence, named: null };
   return { ...meaning, confidence };
@@ -75,14 +75,14 @@ export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind 
 
 /** Tells whether it asks to be taken off, but not surely: a text that was classified without certainty, or a mail whose sender is not proven. Somebody should look at it. */
 export const isUncertainWish = (answer: Answer): boolean =>
-  answer.judgement.kind === 'unsubscribe' &&
-  (!isFromThem(answer) || (answer.judgement.confidence !== null && isDoubted(answer)));
+  answer.classification.kind === 'unsubscribe' &&
+  (!isFromThem(answer) || (answer.classification.confidence !== null && isDoubted(answer)));
 
 /** Tells whether the sender is proven: by a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
 const isFromThem = ({ is_proven, authentication }: Answer): boolean => is_proven || isAuthentic(authentication);
 
-const isDoubted = ({ judgement, authentication }: Answer): boolean =>
-  judgement.needs_review || isForged(authentication);
+const isDoubted = ({ classification, authentication }: Answer): boolean =>
+  classification.needs_review || isForged(authentication);
 
 /** Certain anger of a proven sender bars, and with a wish to be taken off for good, as an unsubscribe does. */
 function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
@@ -125,11 +125,11 @@ async function barAngry(
   answered: Answered,
   { id }: Prospect,
   reason: 'angry_reply' | 'unsubscribed',
-  judged_by: string,
+  source_message_id: string,
 ): Promise<void> {
   const others = reason === 'unsubscribed' ? [id] : [];
   for (const target of await targetsOf(tx, vault, answered, id))
-    await suppress(tx, vault, target, reason, nobody, { others, judged_by });
+    await suppress(tx, vault, target, reason, nobody, { others, source_message_id });
 }
 
 const wins: ReplyKind[] = ['positive', 'question'];

@@ -59,7 +59,7 @@ export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
  * Tells whether a mail of a person or a program is forged, as the own server found. What names a Message-ID of ours is set aside where DMARC failed, as forwarded mail
  * fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is checked by what it proves of itself.
  */
-export function isSetAside({ judgement: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
+export function isSetAside({ classification: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
   if (!is_proven) return ['reply', 'auto_reply', 'unsubscribe'].includes(kind) && isForged(authentication);
   const is_of_person = kind === 'reply' || (kind === 'unsubscribe' && unsubscribe_id === null);
   return is_of_person && authentication.dmarc === 'fail';
@@ -73,7 +73,7 @@ export async function keepForged(tx: Tx, vault: Vault, answer: Answer): Promise<
   const prospect = await lockedProspect(tx, answer.answered);
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, vault, answer)) return 'known';
-  const { kind, auto_reply_kind } = answer.judgement;
+  const { kind, auto_reply_kind } = answer.classification;
   const is_automatic = kind === 'auto_reply';
   if (!is_automatic) await pauseFollowUps(tx, prospect.id, pausedUntil(null, tx.now));
   await keepInbound(tx, vault, answer, {

@@ -16,7 +16,7 @@ export interface Sentence {
   words: Word[];
   end: '.' | '?' | '!';
 }
-/** A text as the judge reads it. */
+/** A text as `classify.ts` reads it. */
 export interface Reading {
   sentences: Sentence[];
   /** Share of capitals among the letters. */

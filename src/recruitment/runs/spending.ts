@@ -21,7 +21,7 @@ export async function reserve(tx: Tx, run: Run, price_micros: number): Promise<b
 
 /**
  * The row of the month is what all reservations of the organization wait for. The ceiling is compared as a value: of a row that was locked
- * meanwhile Postgres does not judge `not exists` again.
+ * meanwhile Postgres does not evaluate `not exists` again.
  */
 async function reserveInMonth(tx: Tx, price_micros: number): Promise<boolean> {
   const month = monthOf(tx.now);

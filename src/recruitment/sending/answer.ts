@@ -6,7 +6,7 @@
  * - A login that is withdrawn amid a connection (530, 534, 535, 538 to any command) counts as a refused login, and fails no email.
  * - A 4xx is tried again after 5 minutes, then three times as long each time, at most 4 hours.
  */
-import { isBlock, judgeReport, type Verdict as Report } from '../../mail/incoming/bounces/verdict.ts';
+import { isBlock, classifyRefusal, type Verdict as Report } from '../../mail/incoming/bounces/verdict.ts';
 import type { BounceReason } from '../sequences/message.ts';
 import type { Refusal } from '../sequences/sequence.ts';
 
@@ -42,7 +42,7 @@ export function classifyAnswer({ code, text, command }: Answer): Verdict {
   const status = enhancedStatus(text);
   if (status === '5.4.5' || quota_texts.test(text)) return { is: 'quota' };
   if (code < 500) return { is: 'later' };
-  const report = judgeReport({ action: 'failed', status: '', text, context: `in reply to ${command}` });
+  const report = classifyRefusal({ action: 'failed', status: '', text, context: `in reply to ${command}` });
   if (report.hard) return { is: 'refused', reason: 'recipient_refused', bounce: 'dead' };
   const is_block = isBlock(report) || (command === 'DATA' && refusesContent(report));
   const reason = reasonOf({ code, text, command }, status);

@@ -14,7 +14,7 @@ export interface Held {
 }
 
 /**
- * Confirms that messages may be ended: "suppression and campaign are judged again". After an unsubscribe or a mark has been answered none
+ * Confirms that messages may be ended: "suppression and campaign are checked again". After an unsubscribe or a mark has been answered none
  * is. Those that are refused are cancelled, unless others have claimed them since; what a person wrote waits for its inbox.
  * @returns the ids of those that may be sent, whose phase is `data` now
  */

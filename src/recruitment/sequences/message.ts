@@ -101,7 +101,7 @@ export const messages = resource({
       .number()
       .nullable()
       .describe(
-        'How certain the service was of what the text means, from 0 to 1. Below 0.55 `reply_kind` is `question`. Null if no text was judged: it is neither a reply nor a request to unsubscribe in words.',
+        'How certain the service was of what the text means, from 0 to 1. Below 0.55 `reply_kind` is `question`. Null if no text was classified: it is neither a reply nor a request to unsubscribe in words.',
       ),
     needs_review: z.boolean().describe('Whether a person should check how the service classified it.'),
     language_code: text.nullable().describe('ISO 639-1 language code of a reply. Null if not known.'),

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { requireState } from '../../core/values/fields.ts';
 import type { Actor } from '../brands/acting.ts';
-import { takeBackJudged } from '../contact/judged.ts';
+import { takeBack } from '../contact/take_back.ts';
 import type { Stage } from '../events/fields.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
@@ -15,8 +15,8 @@ import { type Message, messages, type ReplyKind } from '../sequences/message.ts'
 import { stopSequences } from '../sequences/stop.ts';
 
 /**
- * Corrects what the text of a mail was judged to be: the message, its thread, and the prospect's stage where it is their last reply. What the wrong
- * judgement barred is lifted. What was no reply becomes one, and is emitted as one. Locks suppressions, prospect, message and thread, in this order.
+ * Corrects what the text of a mail was classified to be: the message, its thread, and the prospect's stage where it is their last reply. What the wrong
+ * classification barred is lifted. What was no reply becomes one, and is emitted as one. Locks suppressions, prospect, message and thread, in this order.
  * @throws Problem resource_not_found; invalid_state_transition where nothing was read from its text
  */
 export async function reclassify(
@@ -28,7 +28,7 @@ export async function reclassify(
 ): Promise<Message> {
   const { prospect_id, purpose } = await messages.get(tx, message_id);
   const concerned = prospect_id === null ? [] : [prospect_id];
-  if (kind !== 'angry') await takeBackJudged(tx, vault, message_id, concerned, by);
+  if (kind !== 'angry') await takeBack(tx, vault, message_id, concerned, by);
   else if (purpose === 'unsubscribe') await lockSuppressions(tx);
   const [prospect] = await prospects.lockMany(tx, concerned);
   const message = await messages.get(tx, message_id, { lock: true });
@@ -130,7 +130,7 @@ async function isLastReply(tx: Tx, { id, prospect_id, received_at }: Message): P
 
 type Misread = Pick<Message, 'purpose' | 'reply_kind' | 'confidence'>;
 
-/** Moves the prospect as a reply of the right kind would have, and back from where the wrong judgement had: never out of `agreed` or `active`. */
+/** Moves the prospect as a reply of the right kind would have, and back from where the wrong classification had: never out of `agreed` or `active`. */
 export function stageAfterCorrection(stage: Stage, before: Misread, after: ReplyKind): Stage {
   return stageAfterReply(stage === wrongStage(before) ? 'contacted' : stage, after);
 }

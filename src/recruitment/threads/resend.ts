@@ -92,7 +92,7 @@ const rename = (tx: Tx, { id, thread_id }: Message, rfc_message_id: string): Pro
       resends = t.resends + 1, look_up_at = null, look_ups = 0, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${id}`);
 
-/** Its step is the next one once more, and is judged as any other is. */
+/** Makes its step the next one again, which is checked as any other is. */
 const stepBack = async (tx: Tx, { sequence_id, step_index }: Message): Promise<unknown> =>
   sequence_id !== null &&
   tx.all(sql`

@@ -29,13 +29,13 @@ const kept_stages: Stage[] = ['agreed', 'active'];
  * it gets unsubscribed_at; one event, for the message's prospect." Ends every open sequence to them, and moves the prospect to `lost`. Once it has
  * committed, no email to the address begins to be sent. To be called before rows are locked.
  * @param message the email of the link, or the reply that asks to be taken off; whether it surely comes from the address that it names
- * @param judged_by that reply, where its text was judged: a person can take it back
+ * @param source_message_id that reply, where its text was classified: a person can take it back
  */
 export async function unsubscribe(
   tx: Tx,
   vault: Vault,
   message: { id: string; is_authentic?: boolean },
-  judged_by: string | null = null,
+  source_message_id: string | null = null,
 ): Promise<void> {
   await lockSuppressions(tx);
   const unsubscribed = await tx.one<Message>(sql`
@@ -48,7 +48,7 @@ export async function unsubscribe(
   const concerned = unsubscribed.prospect_id === null ? [] : [unsubscribed.prospect_id];
   const addresses = await targetsOf(tx, vault, unsubscribed, message.is_authentic ?? false);
   for (const target of addresses) {
-    await suppress(tx, vault, target, 'unsubscribed', nobody, { others: concerned, judged_by });
+    await suppress(tx, vault, target, 'unsubscribed', nobody, { others: concerned, source_message_id });
   }
   if (!is_new) return;
   await noteEmail(tx, message.id);

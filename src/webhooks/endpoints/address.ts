@@ -9,7 +9,7 @@ import { isChat, isChatAddress } from '../queue/chat.ts';
 /** The time in which a host must resolve when an endpoint is saved. */
 const resolve_ms = 3_000;
 
-/** Kept as it was parsed, so that what is stored is what was judged. */
+/** Kept as it was parsed, so that what is stored is what was checked. */
 export const urlOf = ({ https_only, chatText }: EventPolicy) =>
   text
     .min(1)
@@ -19,19 +19,19 @@ export const urlOf = ({ https_only, chatText }: EventPolicy) =>
       `A public ${https_only ? 'https' : 'http or https'} URL.${chatText ? ' For `slack`, `discord` and `teams`: the URL of the incoming webhook.' : ''}`,
     );
 
-/** Judges the text of a URL. @throws Problem address_not_allowed */
+/** Checks the text of a URL. @throws Problem address_not_allowed */
 export function requirePublic(
   address: string,
   { allow_private_addresses, own_hosts }: Services,
   { https_only }: EventPolicy,
 ): URL {
-  const judged = checkEndpointUrl(address, {
+  const checked = checkEndpointUrl(address, {
     allowPrivate: allow_private_addresses,
     ownHosts: own_hosts,
     httpsOnly: https_only && !allow_private_addresses,
   });
-  if (!judged.ok) throw new Problem('address_not_allowed', judged.reason, { param: 'url' });
-  return judged.url;
+  if (!checked.ok) throw new Problem('address_not_allowed', checked.reason, { param: 'url' });
+  return checked.url;
 }
 
 /** An endpoint of a team chat is at the tool's own host, or at one that the operator allows. @throws Problem address_not_allowed */
@@ -43,7 +43,7 @@ export function requireChatAddress(type: string, address: string, services: Serv
 
 const chat_names: Record<string, string> = { slack: 'Slack', discord: 'Discord', teams: 'Microsoft Teams' };
 
-/** Judges also what the host resolves to. @throws Problem address_not_allowed */
+/** Checks also what the host resolves to. @throws Problem address_not_allowed */
 export async function requirePublicHost(address: string, services: Services, policy: EventPolicy): Promise<void> {
   const { hostname } = requirePublic(address, services, policy);
   if (services.allow_private_addresses) return;

@@ -35,7 +35,7 @@ export async function disableFailingEndpoint(
   const { least_failures, within_days, span_days } = switch_off;
   const dead = await tx.maybe<DeadEndpoint>(sql`
     select j.organization_id, j.program_id, j.partner_id, j.url, j.failed, j.first_failed_at, j.last_failed_at, j.last_error
-    from webhooks.judge(
+    from webhooks.dead_endpoint(
       ${endpoint_id}, ${tx.now}::timestamptz, ${least_failures},
       make_interval(days => ${within_days}), make_interval(days => ${span_days})
     ) as j`);

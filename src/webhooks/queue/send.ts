@@ -56,14 +56,14 @@ export function receiverOf(
 ): Receiver {
   const secrets = openSecrets(vault, endpoint_id, [secret, previous_secret]);
   const address = isChat(type) ? (secrets[0] as string) : url;
-  const judged = checkEndpointUrl(address, {
+  const checked = checkEndpointUrl(address, {
     allowPrivate: allow_private_addresses,
     ownHosts: own_hosts,
     httpsOnly: https_only && !allow_private_addresses,
   });
   const keys = isChat(type) ? [] : secrets.map(keysOf);
-  if (!judged.ok) return { target: undefined, refusal: judged.reason, shown_url: url, keys };
-  const target = { origin: connectionOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
+  if (!checked.ok) return { target: undefined, refusal: checked.reason, shown_url: url, keys };
+  const target = { origin: connectionOrigin(checked.url, endpoint_id), path: checked.url.pathname + checked.url.search };
   return { target, refusal: '', shown_url: url, keys };
 }
 

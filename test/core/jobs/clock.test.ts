@@ -82,7 +82,7 @@ t.test('processes whose clocks are wrong mature, delete and schedule nothing, an
   t.same(await kept(), before);
 });
 
-t.test('an API whose clock is wrong judges times by that of Postgres, and makes ids by it', async (t) => {
+t.test('an API whose clock is wrong checks times by that of Postgres, and makes ids by it', async (t) => {
   const shop = await openShop(rail);
   const { url } = await startProcess('api', rail.url, shifted(until_2099));
   const merchant = callerOf(url, shop.merchant.key, shop.merchant.organization_id);

@@ -100,14 +100,14 @@ t.test('takes public addresses and refuses the others', async (t) => {
   for (const text of ['', ' 8.8.8.8', '8.8.8.8 ']) t.equal(isPublicAddress(text), false, `refuses '${text}'`);
 });
 
-t.test('judges every IPv4 address as the list of ranges does', async () => {
+t.test('checks every IPv4 address as the list of ranges does', async () => {
   fc.assert(
     fc.property(ipv4(), (integer) => isPublicAddress(dotted(integer)) === isListedPublic(integer)),
     { numRuns: 20_000 },
   );
 });
 
-t.test('judges every IPv6 address as its groups say, however it is written', async () => {
+t.test('checks every IPv6 address as its groups say, however it is written', async () => {
   const written = fc
     .tuple(ipv6(), fc.constantFrom(...IPV6_SPELLINGS))
     .map(([groups, spell]) => ({ address: spell(groups), groups }));
@@ -135,8 +135,8 @@ t.test('takes the trailing dots off a host, which TLS would not know it by', asy
 t.test('refuses an endpoint URL that is hostile, and says what is wrong', async (t) => {
   for (const [kind, urls] of Object.entries({ ...HOSTILE_URLS, ...INSIDE_HOSTS, ports: INSIDE_PORTS })) {
     for (const url of urls) {
-      const judgement = checkEndpointUrl(url, PRODUCTION);
-      t.match(judgement, { ok: false, reason: /^The .+\.$/ }, `${kind}: refuses ${url.slice(0, 60)}`);
+      const check = checkEndpointUrl(url, PRODUCTION);
+      t.match(check, { ok: false, reason: /^The .+\.$/ }, `${kind}: refuses ${url.slice(0, 60)}`);
     }
   }
 });
@@ -179,9 +179,9 @@ t.test('never takes a URL whose host is a literal that is not public, whatever t
   );
   fc.assert(
     fc.property(anything, (text) => {
-      const judgement = checkEndpointUrl(text, PRODUCTION);
-      if (!judgement.ok) return true;
-      const host = judgement.url.hostname;
+      const check = checkEndpointUrl(text, PRODUCTION);
+      if (!check.ok) return true;
+      const host = check.url.hostname;
       if (/^\d+(\.\d+){3}$/.test(host))
         return isListedPublic(host.split('.').reduce((sum, part) => sum * 256 + Number(part), 0));
       return !host.startsWith('[') && host.includes('.') && !/(^|\.)localhost\.*$/.test(host);

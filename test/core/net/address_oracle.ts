@@ -1,4 +1,4 @@
-/** What the address guard is judged by: an oracle of its own, and arbitrary addresses in every spelling. */
+/** What the address guard is checked by: an oracle of its own, and arbitrary addresses in every spelling. */
 import fc from 'fast-check';
 
 export function isListedPublic(integer: number): boolean {

@@ -37,7 +37,7 @@ t.test('opens no connection to a name that has moved inside since it was saved',
   t.equal(receiver.connections, 0);
 });
 
-t.test('asks once for a connection and connects to what was judged, not to a second answer', async (t) => {
+t.test('asks once for a connection and connects to what was checked, not to a second answer', async (t) => {
   const receiver = await startReceiver(t);
   const { nameServers, queries } = await startNameServer(t, (_name, type) => {
     if (type === 'A') return [];

@@ -51,8 +51,8 @@ t.test(`${ATTACKS.toLocaleString('en')} hostile URLs and host answers lead to no
   const attack = async ({ url: template, script }: Hostile): Promise<boolean> => {
     const name = stage.begin(script);
     const text = template.replace('{name}', name);
-    const judged = checkEndpointUrl(text, PRODUCTION);
-    const url = judged.ok ? judged.url : URL.parse(text);
+    const checked = checkEndpointUrl(text, PRODUCTION);
+    const url = checked.ok ? checked.url : URL.parse(text);
     if (script) seen.host_answers += 2;
     else seen.urls += 1;
     if (!url || !/^https?:$/.test(url.protocol)) return true;
@@ -66,11 +66,11 @@ t.test(`${ATTACKS.toLocaleString('en')} hostile URLs and host answers lead to no
     seen.connections += tried.size;
     const those = `${JSON.stringify(text)} ${JSON.stringify(script ?? {})} led to ${[...tried]} (${message})`;
     if (![...tried].every(isListedPublicAddress)) throw new Error(`${those}, which is inside`);
-    const reachable = script ? publicRecords(script.send) : judged.ok && isIP(bare(url)) ? [bare(url)] : [];
+    const reachable = script ? publicRecords(script.send) : checked.ok && isIP(bare(url)) ? [bare(url)] : [];
     if (reachable.length > 0 && tried.size === 0) return false;
     const known = new Set(reachable.map(canonical));
     if (known.size > 0 && ![...tried].every((address) => known.has(address)))
-      throw new Error(`${those}: not what was judged`);
+      throw new Error(`${those}: not what was checked`);
     return true;
   };
 

@@ -41,7 +41,7 @@ t.test('refuses a name when one of its addresses is not public', async (t) => {
   }
 });
 
-t.test('judges a literal as it stands, and /etc/hosts names only where private addresses are allowed', async (t) => {
+t.test('checks a literal as it stands, and /etc/hosts names only where private addresses are allowed', async (t) => {
   const { nameServers, queries } = await startNameServer(t, () => []);
   t.same(await resolvePublicAddresses('[2606:4700::1111]', { allowPrivate: false, nameServers }), [
     { address: '2606:4700::1111', family: 6 },

@@ -21,7 +21,7 @@ await startProcess('worker', rail.url, {
 const startTls = (identity: Identity, more: RawOptions['tls'] = {}) =>
   startRawReceiver((socket) => socket.write(response(200, 'ok')), { host: NAME, tls: { ...identity, ...more } });
 
-t.test('asks TLS for the name in the URL, at the address that was judged', async (t) => {
+t.test('asks TLS for the name in the URL, at the address that was checked', async (t) => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const receiver = await startTls(authority.issue({ name: NAME }), { minVersion: version, maxVersion: version });
     t.match(await deliverTo(rail, receiver.url), { status: 'delivered', status_code: 200, response_body: 'ok' });

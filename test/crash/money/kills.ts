@@ -1,4 +1,4 @@
-/** Kills APIs, workers and Postgres at random moments while sales, clicks, refunds, payouts and webhooks go on, and judges what is left. */
+/** Kills APIs, workers and Postgres at random moments while sales, clicks, refunds, payouts and webhooks go on, and checks what is left. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from 'sql-template-tag';
 import t from 'tap';

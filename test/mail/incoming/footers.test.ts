@@ -84,8 +84,8 @@ t.test('leaves what somebody wrote', async (t) => {
   for (const text of texts) t.equal(written(text), text);
 });
 
-/** What is judged of a mail in HTML, and of one whose text was made from it without its links. */
-const judged = (html: string, text = ''): string => readWritten({ text, html }).own_words;
+/** What is classified of a mail in HTML, and of one whose text was made from it without its links. */
+const classified = (html: string, text = ''): string => readWritten({ text, html }).own_words;
 const link = (words: string): string => `<a href="https://news.example/u?id=1">${words}</a>`;
 
 t.test('takes a line of links for the words of a template, in any language', async (t) => {
@@ -99,23 +99,23 @@ t.test('takes a line of links for the words of a template, in any language', asy
   words.push('Abmelden', 'Newsletter abbestellen', 'Se désabonner', 'Darse de baja', 'Disiscriviti', 'Cancellati');
   words.push('Descadastrar', 'Uitschrijven', 'Отписаться', '配信停止');
   for (const its of words) {
-    t.equal(judged(`<p>Yes, gladly.</p><p>${link(its)}</p>`), 'Yes, gladly.', its);
+    t.equal(classified(`<p>Yes, gladly.</p><p>${link(its)}</p>`), 'Yes, gladly.', its);
     t.equal(
-      judged(`<div>Yes, gladly.</div><table><tr><td>${link(its)}</td></tr></table>`),
+      classified(`<div>Yes, gladly.</div><table><tr><td>${link(its)}</td></tr></table>`),
       'Yes, gladly.',
       `${its} in a table`,
     );
     t.equal(
-      judged(`<p>Yes, gladly.</p><p>${link('Website')} | ${link(its)}</p>`),
+      classified(`<p>Yes, gladly.</p><p>${link('Website')} | ${link(its)}</p>`),
       'Yes, gladly.',
       `${its} beside another`,
     );
-    t.equal(judged(`<p>${link(its)}</p>`), '', `${its} alone`);
+    t.equal(classified(`<p>${link(its)}</p>`), '', `${its} alone`);
   }
   for (const its of ['Unsubscribe', 'Abmelden', 'Se désabonner', 'Descadastre-se']) {
     const html = `<p>Yes, gladly.</p><p>${link(its)}</p>`;
     t.equal(readWritten({ text: '', html }).text, 'Yes, gladly.', `${its} is no part of the text`);
-    t.equal(judged(html, `Yes, gladly.\n\n${its}`), 'Yes, gladly.', `${its} in both`);
+    t.equal(classified(html, `Yes, gladly.\n\n${its}`), 'Yes, gladly.', `${its} in both`);
   }
 });
 
@@ -127,8 +127,8 @@ t.test('reads what somebody wrote in HTML, with links or without', async (t) => 
     ['<p><a name="_MailEndCompose">Please unsubscribe me.</a></p>', 'Please unsubscribe me.'],
     ['<p>Ask</p><p><a href="mailto:ann@blog.example">ann@blog.example</a></p>', 'Ask\n\nann@blog.example'],
   ];
-  for (const [html, words] of texts) t.equal(judged(html), words, html);
+  for (const [html, words] of texts) t.equal(classified(html), words, html);
   const both = `<p>No.</p><p>Unsubscribe</p><p>${link('Unsubscribe')}</p>`;
-  t.equal(judged(both), 'No.\n\nUnsubscribe');
-  t.equal(judged(both, 'No.\n\nUnsubscribe'), 'No.\n\nUnsubscribe', 'a person wrote it as well');
+  t.equal(classified(both), 'No.\n\nUnsubscribe');
+  t.equal(classified(both, 'No.\n\nUnsubscribe'), 'No.\n\nUnsubscribe', 'a person wrote it as well');
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Asker, judgeMail } from '../../../src/mail/incoming/judge.ts';
+import { type Asker, classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { readMessage } from '../../../src/mail/incoming/message/message.ts';
 import { shorten } from '../../../src/mail/incoming/message/shorten.ts';
 import { numbers } from '../../numbers.ts';
@@ -96,13 +96,13 @@ function mutate(text: string, next: (below: number) => number): Uint8Array {
   return raw;
 }
 
-t.test(`${effort.hostile_mails.toLocaleString('en')} mutated mails are judged, none of them slowly`, async (t) => {
+t.test(`${effort.hostile_mails.toLocaleString('en')} mutated mails are classified, none of them slowly`, async (t) => {
   const next = numbers(20_260_203);
   const kinds = new Set<string>();
   for (let count = 0; count < effort.hostile_mails; count += 1) {
-    const judged = await judgeMail(mutate(seeds[count % seeds.length] as string, next), asker);
-    kinds.add(judged.kind);
-    if (!JSON.stringify(judged).includes('"kind"')) t.fail('no answer');
+    const classified = await classifyMail(mutate(seeds[count % seeds.length] as string, next), asker);
+    kinds.add(classified.kind);
+    if (!JSON.stringify(classified).includes('"kind"')) t.fail('no answer');
   }
   for (const kind of ['bounce', 'auto_reply', 'reply']) t.ok(kinds.has(kind), `${kind} is among them`);
 });
@@ -118,7 +118,7 @@ t.test('reads what it can of bombs, in bounded memory', async (t) => {
   t.ok(kept.length < 2 << 20, `${kept.length} bytes are kept of 20 MiB`);
   t.equal(is_whole, true, 'and no part is missing');
   t.match(
-    await judgeMail(bytes(attachment(20 << 20)), asker),
+    await classifyMail(bytes(attachment(20 << 20)), asker),
     { kind: 'reply', text: whole, needs_review: false },
     'a text behind a large attachment',
   );
@@ -153,14 +153,14 @@ t.test('reads what it can of bombs, in bounded memory', async (t) => {
   for (const [name, make] of Object.entries(bombs)) {
     const raw = make();
     const before = process.memoryUsage().rss;
-    const judged = await judgeMail(raw, asker);
-    t.ok(judged.kind, `${name}: ${judged.kind}`);
+    const classified = await classifyMail(raw, asker);
+    t.ok(classified.kind, `${name}: ${classified.kind}`);
     const grown = (process.memoryUsage().rss - before) >> 20;
     t.ok(grown < 300, `${name}: ${grown} MiB more`);
   }
 });
 
-t.test('judges runs of one sign in a time that grows with their length', async (t) => {
+t.test('classifies runs of one sign in a time that grows with their length', async (t) => {
   const of_server = {
     From: 'Mail Delivery Subsystem <mailer-daemon@mx.example>',
     Subject: 'Returned mail: see transcript',
@@ -170,15 +170,15 @@ t.test('judges runs of one sign in a time that grows with their length', async (
     of_server,
     `Your mail could not be delivered. Please check the address\n${dashes}\n<a@b.example>`,
   );
-  t.match(await judgeMail(bytes(bounced), asker), { kind: 'bounce' }, 'a line of dashes behind an address');
+  t.match(await classifyMail(bytes(bounced), asker), { kind: 'bounce' }, 'a line of dashes behind an address');
   const unknown = mail(of_server, `Your mail could not be delivered to <a@b.example>: user ${dashes} unknown`);
-  t.match(await judgeMail(bytes(unknown), asker), { kind: 'bounce', recipients: [{ reason: 'user_unknown' }] });
+  t.match(await classifyMail(bytes(unknown), asker), { kind: 'bounce', recipients: [{ reason: 'user_unknown' }] });
   const blanks = mail({}, `Sounds good${' '.repeat(99_000)}!`);
-  t.match(await judgeMail(bytes(blanks), asker), { kind: 'reply' }, 'blanks within a line');
+  t.match(await classifyMail(bytes(blanks), asker), { kind: 'reply' }, 'blanks within a line');
   const separators = mail({}, `${'\u2028'.repeat(80_000)}x`);
-  t.match(await judgeMail(bytes(separators), asker), { kind: 'reply' }, 'line separators');
+  t.match(await classifyMail(bytes(separators), asker), { kind: 'reply' }, 'line separators');
   const suppressing = mail({ 'X-Auto-Response-Suppress': 'oof '.repeat(60_000) }, 'Sounds good!');
-  t.match(await judgeMail(bytes(suppressing), asker), { kind: 'reply' }, 'one word in a field, over and over');
+  t.match(await classifyMail(bytes(suppressing), asker), { kind: 'reply' }, 'one word in a field, over and over');
 });
 
 t.test('marks as unread what is beyond the limits', async (t) => {

@@ -1,8 +1,8 @@
 /** What servers say in a refusal, in the words of many: whether the address is dead, and whether they block whoever sends. */
 import t from 'tap';
-import { isBlock, judgeReport } from '../../../src/mail/incoming/bounces/verdict.ts';
+import { isBlock, classifyRefusal } from '../../../src/mail/incoming/bounces/verdict.ts';
 
-const judge = (text: string, status = '5.0.0') => judgeReport({ action: 'failed', status, text, context: '' });
+const classify = (text: string, status = '5.0.0') => classifyRefusal({ action: 'failed', status, text, context: '' });
 const lines = (text: string): string[] => text.split('\n').flatMap((line) => line.trim() || []);
 
 const dead = lines(`
@@ -99,33 +99,33 @@ const undelivered = lines(`
 `);
 
 t.test('an address is dead where the words say so, in any language', (t) => {
-  for (const text of dead) t.equal(judge(text).hard, true, text);
+  for (const text of dead) t.equal(classify(text).hard, true, text);
   t.end();
 });
 
 t.test('a block is about whoever sends: the address is not dead', (t) => {
   for (const text of blocked) {
-    t.equal(judge(text).hard, false, text);
-    t.ok(isBlock(judge(text)), text);
+    t.equal(classify(text).hard, false, text);
+    t.ok(isBlock(classify(text)), text);
   }
-  t.ok(isBlock(judge('550 zxcv', '5.7.1')), 'any 5.7.x');
-  t.notOk(isBlock(judge('550 user unknown', '5.1.1')));
+  t.ok(isBlock(classify('550 zxcv', '5.7.1')), 'any 5.7.x');
+  t.notOk(isBlock(classify('550 user unknown', '5.1.1')));
   t.end();
 });
 
 t.test('whatever may pass is neither', (t) => {
   for (const text of undelivered) {
-    t.equal(judge(text).hard, false, text);
-    t.notOk(isBlock(judge(text)), text);
+    t.equal(classify(text).hard, false, text);
+    t.notOk(isBlock(classify(text)), text);
   }
   t.end();
 });
 
 t.test("a resolver's word that there is no domain is final under 4.x.x too, other words are not", (t) => {
   const gone = "DNS Error: DNS type 'mx' lookup of blog.example responded with code NXDOMAIN";
-  t.ok(judge(gone, '4.0.0').hard);
-  t.ok(judge("Your message wasn't delivered because the domain blog.example couldn't be found.", '4.0.0').hard);
-  t.notOk(judge('450 user unknown', '4.1.1').hard);
-  t.notOk(judge('Host or domain name not found: temporary lookup failure', '4.4.3').hard);
+  t.ok(classify(gone, '4.0.0').hard);
+  t.ok(classify("Your message wasn't delivered because the domain blog.example couldn't be found.", '4.0.0').hard);
+  t.notOk(classify('450 user unknown', '4.1.1').hard);
+  t.notOk(classify('Host or domain name not found: temporary lookup failure', '4.4.3').hard);
   t.end();
 });

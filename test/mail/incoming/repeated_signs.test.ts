@@ -1,4 +1,4 @@
-/** One sign, over and over, in every place of a mail: none of them makes judging take longer than it may. */
+/** One sign, over and over, in every place of a mail: none of them makes classifying take longer than it may. */
 import t from 'tap';
 import { TookTooLong } from '../../../src/core/threads/timed_thread.ts';
 import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
@@ -97,11 +97,11 @@ for (const [place, write] of Object.entries(places))
     for (const unit of [...signs, ...words]) {
       const raw = crlf(write(unit.repeat(length / unit.length)));
       const asked = { mail: raw, arrived_at: new Date(), own_addresses: [], own_server };
-      const judged = await classifier.ask(asked).catch((error) => {
+      const classified = await classifier.ask(asked).catch((error) => {
         if (error instanceof TookTooLong) return undefined;
         throw error;
       });
-      if (!judged?.judgement.kind) t.fail(`${JSON.stringify(unit)} takes too long`);
+      if (!classified?.classification.kind) t.fail(`${JSON.stringify(unit)} takes too long`);
     }
-    t.pass('is judged in time');
+    t.pass('is classified in time');
   });

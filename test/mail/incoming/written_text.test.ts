@@ -246,7 +246,7 @@ t.test('keeps answers that stand between quotes, with what they answer', async (
   t.equal(
     readWritten({ text: `${attributions.en?.[0]}\n${inline}`, html: '' }).own_words,
     'Yes.\n\n\nNot yet.',
-    'the answers alone are judged',
+    'the answers alone are classified',
   );
   t.equal(
     written(`Hello Ada,\n\n${attributions.en?.[0]}\n${marked}\n\nYes, please send me the details.`),

@@ -137,9 +137,9 @@ t.test('a visit moves to the partner of the last click, or stays with the first 
     const visitor_token = fresh('visitor');
     const click = async (partner: Json) => {
       const { id } = await shop.click(partner, { visitor_token });
-      const judged = async () =>
+      const attributed = async () =>
         rail.query(sql`select 1 from program.click where id = ${id} and attributed_at is not null`);
-      await eventually(async () => (await judged()).length === 1, 'the click to be judged');
+      await eventually(async () => (await attributed()).length === 1, 'the click to be attributed');
       return id as string;
     };
     await click(ada);

@@ -338,7 +338,7 @@ t.test('does not take a blank external id for the id of a payment', async (t) =>
   t.match(await shop.merchant.get(`/v1/payouts/${payout?.id}`), { status: 'pending' });
 });
 
-t.test('judges only the payout whose commission is changed', async (t) => {
+t.test('checks only the payout whose commission is changed', async (t) => {
   const shop = await openShop(rail);
   const ada = await payee(shop, [6000]);
   await payee(shop, [7000]);

@@ -18,7 +18,7 @@ const every_method = { payout_methods: ['bank_transfer', 'wire', 'paypal', 'cryp
 
 const typesOf = (events: { type: string }[]) => events.map(({ type }) => type).filter((type) => /^payout/.test(type));
 
-t.test('a preview and a batch judge an amount as sending does', async (t) => {
+t.test('a preview and a batch check an amount as sending does', async (t) => {
   const shop = await openShop(rail, every_method);
   const cases = [
     { what: 'EUR to an account in the United States', by: american, currency: 'EUR', amount: 6000, payable: false },

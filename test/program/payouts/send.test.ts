@@ -279,13 +279,13 @@ t.test('settles what a rail has paid at once, in groups, and what fails of one c
 const never = new AbortController().signal;
 
 async function miscount(payout: Json, change: number): Promise<void> {
-  const judged = (action: 'disable' | 'enable') =>
+  const checked = (action: 'disable' | 'enable') =>
     rail.query(raw(`alter table program.payout ${action} trigger payout_adds_up`));
-  await judged('disable');
+  await checked('disable');
   await rail.query(
     sql`update program.payout set commission_count = commission_count + ${change} where id = ${payout.id}`,
   );
-  await judged('enable');
+  await checked('enable');
 }
 
 t.test('does not send to a partner who is not eligible any more, and says so', async (t) => {

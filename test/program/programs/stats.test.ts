@@ -41,7 +41,7 @@ async function lively(): Promise<Shop> {
       sql`select count(*) as clicks from program.click where program_id = ${program.id} and attributed_at is null`,
     );
     return left?.clicks === 0;
-  }, 'all clicks to be judged');
+  }, 'all clicks to be attributed');
   await merchant.delete(`/v1/referrals/${(await shop.list('referrals', `partner_id=${bob.id}`))[0]?.id}`);
   return shop;
 }

@@ -6,10 +6,10 @@ import { fresh, openShop, types } from '../../shop.ts';
 const rail = await startRail({ worker: false });
 
 /** Lets the jobs run that are left. */
-async function judged(): Promise<void> {
+async function attributed(): Promise<void> {
   const worker = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 4, log });
   const left = sql`select 1 from program.click where attributed_at is null`;
-  await eventually(async () => (await rail.query(left)).length === 0, 'all clicks to be judged');
+  await eventually(async () => (await rail.query(left)).length === 0, 'all clicks to be attributed');
   await worker.stop();
 }
 
@@ -84,7 +84,7 @@ t.test('clicks are attributed in their order, whichever job runs first', async (
   }
   // As after a crash, when the oldest jobs come last.
   await rail.query(sql`update graphile_worker._private_jobs set priority = -id::int`);
-  await judged();
+  await attributed();
   for (const [nth, [first, last]] of partners.entries()) {
     const shop = shops[nth] as (typeof shops)[number];
     const credited = await shop.list('referrals');
@@ -146,7 +146,7 @@ t.test('an expired visit is superseded by the click that a sign-up refers to', a
       const later = earlier === ada ? bob : ada;
       const first = await shop.click(earlier, { visitor_token });
       const second = await shop.click(later, { visitor_token });
-      await judged();
+      await attributed();
       await shop.events();
       return { ada, bob, bobs: earlier === bob ? first : second };
     };
@@ -176,7 +176,7 @@ t.test('an expired visit is superseded by the click that a sign-up refers to', a
     const visitor_token = fresh('visitor');
     await shop.click(ada, { visitor_token });
     const { id: click_id } = await shop.click(bob, { visitor_token });
-    await judged();
+    await attributed();
     await shop.merchant.patch(`/v1/partners/${bob.id}`, { status: 'suspended' });
     await shop.merchant.delete(`/v1/partners/${ada.id}`);
     t.match(await shop.merchant.request('POST', '/v1/customers', { program_id: shop.program.id, click_id }), {
@@ -193,7 +193,7 @@ t.test(
     await shop.rule();
     const [ada, bob] = [await shop.partner(), await shop.partner()];
     await shop.merchant.patch(`/v1/partners/${bob.id}`, { status: 'suspended' });
-    for (const wait of [judged, async () => {}]) {
+    for (const wait of [attributed, async () => {}]) {
       for (const [partner, fields] of [
         [bob, {}],
         [ada, { user_agent: 'Googlebot/2.1 (+http://www.google.com/bot.html)' }],

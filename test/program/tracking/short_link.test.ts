@@ -180,9 +180,9 @@ t.test('a bot is redirected too, and its click makes no referral', async (t) => 
   });
   t.equal(answer.status, 302);
   const [{ id }] = (await clicks()).data;
-  const judged = sql`select referral_id from program.click where id = ${id} and attributed_at is not null`;
-  await eventually(async () => (await rail.query(judged)).length === 1, 'the click to be judged');
-  t.same(await rail.query(judged), [{ referral_id: null }]);
+  const attributed = sql`select referral_id from program.click where id = ${id} and attributed_at is not null`;
+  await eventually(async () => (await rail.query(attributed)).length === 1, 'the click to be attributed');
+  t.same(await rail.query(attributed), [{ referral_id: null }]);
 });
 
 t.test('the link of a pending or declined partner redirects without recording a click', async (t) => {

@@ -67,7 +67,7 @@ async function compareSites(t: Test, caller: Caller, { brand_id, search_id, scan
     if (own_sites.includes(host)) t.equal(skipped_because, 'own_site', host);
     else compareSite(t, tally, { host, golden }, by_id.get(prospect_id), outcomes.get(farm.url(host, path)));
   }
-  tally.judge(t, 'evidence');
+  tally.check(t, 'evidence');
 }
 
 type Compared = Pick<GoldenSite, 'host' | 'golden'>;

@@ -227,7 +227,7 @@ t.test('a search stops at its ceiling, to the page', async (t) => {
   t.match(await caller.get(`${base}/plan`), { spent_minor: 1 });
 });
 
-t.test('a reservation that waited for another one is judged by what that has left', async (t) => {
+t.test('a reservation that waited for another one is checked by what that has left', async (t) => {
   const { caller } = await team([]);
   await caller.patch(`${base}/plan`, { spending_ceiling_minor: 1 });
   const run = { id: 'none', ceiling_minor: null, spent_micros: 0 } as unknown as Run;

@@ -42,7 +42,7 @@ t.test('finds on each site what a person finds there, and scores it', async (t) 
     if (golden.score && !(golden.score[0] <= score && score <= golden.score[1]))
       t.fail(`${host}: ${score} is not within ${golden.score}`);
   });
-  tally.judge(t, 'evidence');
+  tally.check(t, 'evidence');
 });
 
 t.test('reveals the addresses that each site shows, the best one first', async (t) => {
@@ -62,7 +62,7 @@ t.test('reveals the addresses that each site shows, the best one first', async (
     if (found.length === addresses.length && found[0] !== addresses[0]) t.same(found, addresses, host);
     if (reveal.visited.length > 6) t.fail(`${host} was asked for ${reveal.visited.length} pages`);
   });
-  tally.judge(t, 'addresses');
+  tally.check(t, 'addresses');
   const verified = ['nullmx-mail.com', 'nodnsanswer-mail.com', 'plainmailto.com', 'kitchengearhq.com'].map(
     (host) => reveals.get(host)?.addresses[0]?.verification,
   );

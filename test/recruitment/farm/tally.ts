@@ -20,7 +20,7 @@ export class Tally {
     for (const each of wanted.difference(all)) this.#differences.push(`${host} has: ${each}`);
   }
 
-  judge(t: Test, what: string): void {
+  check(t: Test, what: string): void {
     const precision = this.#right / this.#found;
     const recall = this.#right / this.#expected;
     t.comment(`${what}: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} of ${this.#expected}`);

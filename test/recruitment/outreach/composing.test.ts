@@ -4,7 +4,7 @@ import { Parser } from 'htmlparser2';
 import PostalMime from 'postal-mime';
 import t from 'tap';
 import { newId } from '../../../src/core/values/id.ts';
-import { judgeMail } from '../../../src/mail/incoming/judge.ts';
+import { classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { chooseVariant } from '../../../src/recruitment/campaigns/step.ts';
 import { shapeOf } from '../../../src/recruitment/campaigns/template_checks.ts';
 import { type Footer, unsubscribeMailto } from '../../../src/recruitment/composing/footer.ts';
@@ -658,7 +658,7 @@ const quoting = {
 t.test('is cut from the answers that quote it', async (t) => {
   const readMeaning = () => ({ kind: 'positive', confidence: 1, language: 'en', unsubscribe: false });
   const asker = { own_addresses: ['grace@breadly.example'], readMeaning, now: mail.date };
-  const answer = (lines: string[]) => judgeMail(Buffer.from(['From: ada@ada.example', ...lines].join('\r\n')), asker);
+  const answer = (lines: string[]) => classifyMail(Buffer.from(['From: ada@ada.example', ...lines].join('\r\n')), asker);
   for (const signature of [null, 'Grace Hopper\nBreadly Ltd']) {
     const { text = '', html = '' } = await sent({ signature });
     for (const [program, quoted] of Object.entries(quoting)) {

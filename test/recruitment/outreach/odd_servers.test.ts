@@ -50,7 +50,7 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
   // Without a code, in whatever language, it may be one of the moment.
   const in_doubt = ['NO LOGIN failed.', 'NO Die Anmeldung ist voruebergehend nicht moeglich'];
   const wrong = ['NO [AUTHENTICATIONFAILED] Try again later', 'NO [EXPIRED] no'];
-  const judged = async (answer: string, isOver: (outreach: ReadOutreach) => Promise<boolean>) => {
+  const checked = async (answer: string, isOver: (outreach: ReadOutreach) => Promise<boolean>) => {
     const server = await openImapServer();
     const outreach = await openReadOutreach(rail, server);
     server.faults.login_answers.set(outreach.user, answer);
@@ -63,8 +63,8 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
   };
   const isDisconnected = async (outreach: ReadOutreach) => (await inboxOf(outreach)).status === 'disconnected';
   const [deferred, refused] = await Promise.all([
-    Promise.all([...later, ...in_doubt].map((answer) => judged(answer, async ({ server }) => server.refused > 3))),
-    Promise.all(wrong.map((answer) => judged(answer, isDisconnected))),
+    Promise.all([...later, ...in_doubt].map((answer) => checked(answer, async ({ server }) => server.refused > 3))),
+    Promise.all(wrong.map((answer) => checked(answer, isDisconnected))),
   ]);
   for (const [nth, one] of deferred.entries())
     t.match(one, { status: 'connected', refused: 0, unreachable_since: /^20/ }, `${[...later, ...in_doubt][nth]}`);

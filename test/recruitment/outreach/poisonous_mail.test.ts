@@ -1,4 +1,4 @@
-/** A mail that never ends to be judged, and one that kills whoever judges it: nobody else waits for them, and the next mail is read. */
+/** A mail that never ends to be classified, and one that kills whoever classifies it: nobody else waits for them, and the next mail is read. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const inbound = (prospect_id: string) =>
 const untilRead = (prospect_id: string) =>
   eventually(async () => (await inbound(prospect_id)).length === 1, 'the mail to be read');
 
-t.test('sets aside a mail that takes too long to judge, while the process answers others', async (t) => {
+t.test('sets aside a mail that takes too long to classify, while the process answers others', async (t) => {
   const outreach = await openUnread(rail, server);
   const poison = await answered(rail, outreach, 'a never-ending story');
   const next = await answered(rail, outreach, 'What do you pay?');
@@ -45,7 +45,7 @@ t.test('sets aside a mail that takes too long to judge, while the process answer
   await ended;
 });
 
-t.test('sets aside a mail that killed three processes while they judged it', async (t) => {
+t.test('sets aside a mail that killed three processes while they classified it', async (t) => {
   const outreach = await openUnread(rail, server);
   const first = await answered(rail, outreach, 'What do you pay?');
   const to = await mail(rail, outreach);

@@ -192,7 +192,7 @@ t.test('an endpoint that is switched off by hand or deleted meanwhile stays as i
     await shop.fail(20);
     await shop.age(spread(20, 6, 0.1));
     await shop.merchant.request(method, `/v1/webhook_endpoints/${shop.endpoint_id}${path}`);
-    t.equal(await judge(shop.endpoint_id), undefined);
+    t.equal(await check(shop.endpoint_id), undefined);
     t.match(
       (await rail.query(sql`select status, disabled_reason from webhooks.endpoint where id = ${shop.endpoint_id}`))[0],
       after,
@@ -201,17 +201,17 @@ t.test('an endpoint that is switched off by hand or deleted meanwhile stays as i
   }
 });
 
-t.test('two that judge at once switch it off once, and send one mail', async (t) => {
+t.test('two that check at once switch it off once, and send one mail', async (t) => {
   const shop = await openShop();
   await shop.fail(20);
   await shop.age(spread(20, 6, 0.1));
   const holder = await rail.store.database.connect();
   await holder.query('begin');
   await holder.query('select from webhooks.endpoint where id = $1 for update', [shop.endpoint_id]);
-  const both = [judge(shop.endpoint_id), judge(shop.endpoint_id)];
+  const both = [check(shop.endpoint_id), check(shop.endpoint_id)];
   const held = sql`
     select from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%webhooks.judge(%'`;
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%webhooks.dead_endpoint(%'`;
   await eventually(async () => (await rail.query(held)).length === 2, 'both to wait for the endpoint');
   await holder.query('commit');
   holder.release();
@@ -240,7 +240,7 @@ t.test('where the owner has no address, the mail is kept and logged', async (t) 
   }
 });
 
-const judge = (endpoint_id: string) =>
+const check = (endpoint_id: string) =>
   transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
     disableFailingEndpoint(tx, program.events, endpoint_id, services.base_url),
   );
@@ -311,7 +311,7 @@ async function openShop({ postback = false } = {}) {
     async tell(events: number) {
       for (let nth = 0; nth < events; nth++) await tellOne();
     },
-    /** Waits until so many deliveries have this status, and whoever judges has judged. */
+    /** Waits until so many deliveries have this status, and whoever checks has checked. */
     async settled(as: string, deliveries: number) {
       await eventually(async () => (await count(as)) === deliveries, `${deliveries} to be ${as}`);
       await quiet('webhooks/disable_failing_endpoint');

@@ -5,7 +5,7 @@ import { isDelay, isReport, looksLikeReport } from './notice.ts';
 import type { Reason } from './reasons.ts';
 import { type ReturnedMail, readReturnedMail } from './returned_mail.ts';
 import { addressIn, allAddressesIn, mentionsIn } from './server_words.ts';
-import { judgeReport } from './verdict.ts';
+import { classifyRefusal } from './verdict.ts';
 
 export interface Bounced {
   /** Lower case; null where the report does not name it. */
@@ -50,7 +50,7 @@ function fromGroups(groups: StatusGroup[], message: Message, returned: ReturnedM
     return {
       address,
       action: done,
-      ...judgeReport({ action: done, status, text: diagnostic, context: withoutFields(context) }),
+      ...classifyRefusal({ action: done, status, text: diagnostic, context: withoutFields(context) }),
     };
   });
 }
@@ -64,10 +64,10 @@ function fromWords(message: Message, returned: ReturnedMail): Bounced[] {
   if (mentions.length === 0)
     mentions.push(...elsewhere(message, returned, senders).map((address) => ({ address, text: whole })));
   if (mentions.length === 0)
-    return [{ address: null, action, ...judgeReport({ action, status: '', text: whole, context: message.subject }) }];
+    return [{ address: null, action, ...classifyRefusal({ action, status: '', text: whole, context: message.subject }) }];
   return mentions.map(({ address, text }) => {
     const report = mentions.length === 1 ? { text: whole, context: message.subject } : { text, context: '' };
-    return { address, action, ...judgeReport({ action, status: '', ...report }) };
+    return { address, action, ...classifyRefusal({ action, status: '', ...report }) };
   });
 }
 
@@ -94,13 +94,13 @@ function fromJson({ bounce, delivery, mail }: JsonNotice): Bounce {
   const failed = (bounce?.bouncedRecipients ?? []).map(({ emailAddress, status = '', diagnosticCode = '' }) => ({
     address: addressIn(emailAddress),
     action: 'failed',
-    ...judgeReport({ action: 'failed', status, text: diagnosticCode, context: '' }),
+    ...classifyRefusal({ action: 'failed', status, text: diagnosticCode, context: '' }),
   }));
   const said = { action: 'delivered', status: '', text: delivery?.smtpResponse ?? '', context: '' };
   const delivered = (delivery ? (mail?.destination ?? []) : []).map((address) => ({
     address: addressIn(address),
     action: 'delivered',
-    ...judgeReport(said),
+    ...classifyRefusal(said),
   }));
   return { recipients: [...failed, ...delivered], original_message_id };
 }

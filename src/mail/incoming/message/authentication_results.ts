@@ -45,7 +45,7 @@ export function readAuthentication(message: Message, own: OwnServer): Authentica
     const given = (is_unnamed ? [first, ...results] : results).flatMap(resultIn);
     found.push(...given.filter(({ method }) => !known.has(method)));
   }
-  return { ...judged(found, from), is_known };
+  return { ...resultOf(found, from), is_known };
 }
 
 /** An aligned pass: whoever wrote the mail may use the domain of From. */
@@ -56,7 +56,7 @@ export const isAuthentic = ({ dmarc, spf, dkim, spf_aligned, dkim_aligned, is_kn
 export const isForged = ({ dmarc, spf, dkim }: Authentication): boolean =>
   dmarc === 'fail' || (dmarc !== 'pass' && spf === 'fail' && dkim !== 'pass');
 
-function judged(found: Found[], from: string | null): Omit<Authentication, 'is_known'> {
+function resultOf(found: Found[], from: string | null): Omit<Authentication, 'is_known'> {
   const of = (method: string) => found.filter((one) => one.method === method);
   const spf = of('spf');
   const dkim = of('dkim');

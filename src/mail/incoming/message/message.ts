@@ -52,7 +52,7 @@ export async function readMessage(raw: Uint8Array, limit: Limits = limits): Prom
   return readPlainly(bytes);
 }
 
-/** A text without a header, judged as a mail would be. */
+/** A text without a header, classified as a mail would be. */
 export function plainMessage(fields: { subject?: string; text: string }): Message {
   return { ...nothing(), subject: oneLine(fields.subject ?? ''), text: toLines(fields.text) };
 }

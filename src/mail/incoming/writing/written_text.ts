@@ -9,7 +9,7 @@ import { findClosing } from './signatures.ts';
 export interface Written {
   /** The newly written text, without quotes and signatures. Quotes stay where answers stand between them. */
   text: string;
-  /** The writer's own sentences alone: no quoted line, no closing, no name, no line of links. This is what is judged. */
+  /** The writer's own sentences alone: no quoted line, no closing, no name, no line of links. This is what is classified. */
   own_words: string;
   /** It says nothing but what companies append to every mail. */
   is_footer: boolean;
@@ -17,7 +17,7 @@ export interface Written {
   from_help_desk: boolean;
 }
 
-/** More is neither kept nor judged. */
+/** More is neither kept nor classified. */
 const most_text = 100_000;
 
 /** Reads the text that the writer of a mail added. HTML is read where a mail has no text. */

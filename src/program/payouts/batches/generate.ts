@@ -10,7 +10,7 @@ import { programs } from '../../programs/program.ts';
 import { reason_texts } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { finishBatch, lockRange, noteRange, type Range, type RangeKey, splitBatch } from './range.ts';
-import { addUp, type BalanceRow, balancesOf, type Judged, nextPartners, selected } from './selection.ts';
+import { addUp, type BalanceRow, balancesOf, type CheckedBalance, nextPartners, selected } from './selection.ts';
 
 /** The number of partners that the first step checks, and the limits of any step. */
 const partners_of_step = { first: 250, least: 25, most: 2_000 };
@@ -75,14 +75,14 @@ export async function generateStep(
   const program = await programs.get(tx, range.program_id);
   const next = { after: range.last_partner_id, up_to: range.up_to_partner_id, most };
   const partner_ids = await nextPartners(tx, range, next);
-  const { judged, partners } = await balancesOf(tx, services, program, { ...range, is_preview: false }, partner_ids);
-  const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
+  const { checked, partners } = await balancesOf(tx, services, program, { ...range, is_preview: false }, partner_ids);
+  const payable = checked.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
   const created = await insertPayouts(tx, range, payable);
   // While Postgres puts the commissions into their payouts, what is told is written out here.
-  await together([include(tx, range, payable), tell(tx, range, created, judged)]);
+  await together([include(tx, range, payable), tell(tx, range, created, checked)]);
   const last_partner_id = partner_ids.at(-1) ?? range.last_partner_id;
   const is_done = partner_ids.length < most;
-  await noteRange(tx, range, { ...addUp(judged, range), partners, last_partner_id, is_done });
+  await noteRange(tx, range, { ...addUp(checked, range), partners, last_partner_id, is_done });
   return partner_ids.length;
 }
 
@@ -92,7 +92,7 @@ async function mature(tx: Tx, { cutoff }: Range): Promise<object[]> {
   return matured.length > 0 ? matured : matureCommissions(tx, cutoff, most_matured, { waits: true });
 }
 
-type Payable = Judged & { id: string };
+type Payable = CheckedBalance & { id: string };
 
 const isDue = (tx: Tx, { approval_required, due_at }: Range): boolean => !approval_required && due_at <= tx.now;
 
@@ -157,17 +157,17 @@ async function include(tx: Tx, range: Range, payable: Payable[]): Promise<void> 
   if (differing) throw new LostRace('A commission that a batch takes was changed meanwhile.');
 }
 
-async function tell(tx: Tx, range: Range, created: Payout[], judged: Judged[]): Promise<void> {
+async function tell(tx: Tx, range: Range, created: Payout[], checked: CheckedBalance[]): Promise<void> {
   for (const payout of created) {
     tx.emit(event('payout.created', payout));
     if (isDue(tx, range)) tx.emit(event('payout.due', payout));
   }
-  tellNotEligible(tx, range, judged);
+  tellNotEligible(tx, range, checked);
   tx.renderEmitted();
 }
 
-function tellNotEligible(tx: Tx, { program_id }: Range, judged: Judged[]): void {
-  for (const { partner_id, amount_minor, currency, reason } of judged) {
+function tellNotEligible(tx: Tx, { program_id }: Range, checked: CheckedBalance[]): void {
+  for (const { partner_id, amount_minor, currency, reason } of checked) {
     if (!reason) continue;
     const balance = { program_id, partner_id, amount_minor, currency };
     tx.emit(event('payout.not_eligible', balance, { payout_id: null, reason, reason_text: reason_texts[reason] }));

@@ -7,7 +7,7 @@ import { program_id } from '../../events/fields.ts';
 import { type PayoutMethodName, type Program, payout_methods } from '../../programs/program.ts';
 import { type NotEligibleReason, not_eligible_reasons, reason_texts } from '../eligibility.ts';
 import { batchSums } from '../payout_batch.ts';
-import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
+import { addUp, balancesOf, type CheckedBalance, nextPartners, type Sums } from './selection.ts';
 
 /** The number of partners that one statement checks. */
 const step = 2000;
@@ -58,18 +58,18 @@ export async function preview(
   { cutoff, due_at }: { cutoff: string; due_at: string },
 ): Promise<z.input<typeof BatchPreview>> {
   const selection = { program_id: program.id, cutoff, is_preview: true };
-  const payouts: Judged[] = [];
-  const unpaid: Judged[] = [];
+  const payouts: CheckedBalance[] = [];
+  const unpaid: CheckedBalance[] = [];
   let sums: Sums = { payouts: 0, amounts: {}, not_eligible: {} };
   let looked_at = 0;
   for (let after = ''; ; ) {
     const partner_ids = await nextPartners(tx, selection, { after, most: step });
-    const { judged, partners } = await balancesOf(tx, services, program, selection, partner_ids);
-    const added = addUp(judged, sums);
+    const { checked, partners } = await balancesOf(tx, services, program, selection, partner_ids);
+    const added = addUp(checked, sums);
     sums = { ...added, payouts: sums.payouts + added.payouts };
     looked_at += partners;
-    payouts.push(...judged.filter(({ reason }) => !reason).slice(0, most_listed - payouts.length));
-    unpaid.push(...judged.filter(({ reason }) => reason).slice(0, most_listed - unpaid.length));
+    payouts.push(...checked.filter(({ reason }) => !reason).slice(0, most_listed - payouts.length));
+    unpaid.push(...checked.filter(({ reason }) => reason).slice(0, most_listed - unpaid.length));
     if (partner_ids.length < step) break;
     after = partner_ids.at(-1) as string;
   }
@@ -93,12 +93,12 @@ const reasonsOf = ({ not_eligible }: Sums) =>
     return count ? [{ reason, count }] : [];
   });
 
-const asPayout = ({ partner_id, amount_minor, currency, payee, commission_count }: Judged) => ({
+const asPayout = ({ partner_id, amount_minor, currency, payee, commission_count }: CheckedBalance) => ({
   ...{ partner_id, amount_minor, currency, method: payee.method as PayoutMethodName },
   commission_count,
 });
 
-const asUnpaid = ({ partner_id, amount_minor, currency, reason }: Judged) => ({
+const asUnpaid = ({ partner_id, amount_minor, currency, reason }: CheckedBalance) => ({
   ...{ partner_id, amount_minor, currency },
   ...{ reason: reason as NotEligibleReason, reason_text: reason_texts[reason as NotEligibleReason] },
 });

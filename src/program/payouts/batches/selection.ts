@@ -31,7 +31,7 @@ export interface BalanceRow {
   period_start: string;
 }
 
-export interface Judged extends BalanceRow {
+export interface CheckedBalance extends BalanceRow {
   payee: PayeeRow;
   reason: NotEligibleReason | undefined;
 }
@@ -40,7 +40,7 @@ export interface Judged extends BalanceRow {
 export interface Balances {
   /** The number of partners with commissions for the batch. */
   partners: number;
-  judged: Judged[];
+  checked: CheckedBalance[];
 }
 
 /** In the words of the index that holds them, by partner. */
@@ -119,13 +119,13 @@ export async function balancesOf(
   selection: Selection,
   partner_ids: string[],
 ): Promise<Balances> {
-  if (partner_ids.length === 0) return { partners: 0, judged: [] };
+  if (partner_ids.length === 0) return { partners: 0, checked: [] };
   const payees = await payeesOf(tx, partner_ids, selection.is_preview ? empty : sql`for share of t`);
   const known = new Map(payees.map((payee) => [payee.id, payee]));
   const balances = await sumsOf(tx, selection, partner_ids);
   return {
     partners: new Set(balances.map(({ partner_id }) => partner_id)).size,
-    judged: balances.flatMap((balance) => {
+    checked: balances.flatMap((balance) => {
       const payee = known.get(balance.partner_id);
       if (!payee || !isPayable(balance)) return [];
       return [{ ...balance, payee, reason: notEligible(payee, balance, program, canPayBy(services, payee)) }];
@@ -174,13 +174,13 @@ export interface Sums {
 
 /** Adds balances to earlier sums. */
 export function addUp(
-  judged: readonly { currency: string; amount_minor: number; reason: NotEligibleReason | undefined }[],
+  checked: readonly { currency: string; amount_minor: number; reason: NotEligibleReason | undefined }[],
   before: Omit<Sums, 'payouts'> = { amounts: {}, not_eligible: {} },
 ): Sums {
   const amounts = { ...before.amounts };
   const not_eligible = { ...before.not_eligible };
   let created = 0;
-  for (const { currency, amount_minor, reason } of judged) {
+  for (const { currency, amount_minor, reason } of checked) {
     if (reason) {
       not_eligible[reason] = (not_eligible[reason] ?? 0) + 1;
       continue;

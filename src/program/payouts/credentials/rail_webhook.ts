@@ -121,7 +121,7 @@ const decoys: Readonly<Record<RailName, Credentials>> = {
   stripe: { webhook_secret: `whsec_${randomBytes(32).toString('hex')}` },
 };
 
-/** @throws Problem invalid_parameter, the same for whatever is wrong; service_unavailable where that cannot be judged now */
+/** @throws Problem invalid_parameter, the same for whatever is wrong; service_unavailable where that cannot be checked now */
 async function verified(
   versions: Version[],
   rail: RailName,

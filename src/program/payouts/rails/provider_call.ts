@@ -1,4 +1,4 @@
-/** One HTTP call to a provider, and what is known after it. The one place where a call's failure is judged. */
+/** One HTTP call to a provider, and what is known after it. The one place where a call's failure is checked. */
 import { codeOf, isBeforeSending, parsedJson, readText, retryAfterOf } from '../../../core/net/answer.ts';
 import type { RailOutcome } from './rail.ts';
 

@@ -148,7 +148,7 @@ const neverAccepted = (): RailOutcome => ({
   error_message: 'Stripe did not accept the transfer within the life of its idempotency key, and has none.',
 });
 
-/** Stripe judges keys and permissions before it looks at an idempotency key: these say nothing about an earlier call. */
+/** Stripe checks keys and permissions before it looks at an idempotency key: these say nothing about an earlier call. */
 function refusalOf(answer: Answer, credentials: Credentials, is_repetition: boolean): RailOutcome {
   const error_message = messageOf(answer, credentials);
   const is_undecided = answer.status === 409 || textAt(answer.body, 'error', 'type') === 'idempotency_error';

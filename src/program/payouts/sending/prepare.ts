@@ -26,7 +26,7 @@ export interface Held {
 
 /**
  * Sends payouts of one batch, which the caller has locked: each becomes `processing` with a new attempt, `payout.updated`, and a job calls
- * its rail; what goes by file is frozen in one. The partner is judged again: what cannot be sent stays as it is.
+ * its rail; what goes by file is frozen in one. The partner is checked again: what cannot be sent stays as it is.
  * @param action what the statuses of all of them allow
  * @param files those that they go into, where others follow: the caller tells them
  * @returns those that were not sent

@@ -24,7 +24,7 @@ export const sendOperations: Operation[] = [
     path: '/v1/payouts/{id}/send',
     scope: 'payouts:send',
     summary: 'Sends a pending payout.',
-    doc: `${by_method} The partner is judged again: a payout that cannot be sent, or is below a minimum that was raised since, stays pending, with 409 \`payout_locked\` and \`payout.not_eligible\`. It can be sent before it is due.`,
+    doc: `${by_method} The partner is checked again: a payout that cannot be sent, or is below a minimum that was raised since, stays pending, with 409 \`payout_locked\` and \`payout.not_eligible\`. It can be sent before it is due.`,
     params: idParams,
     reply: payouts.schema,
     errors: ['payout_locked'],

@@ -16,12 +16,12 @@ interface Found {
 }
 
 /** DNS does not list the selectors of a domain: those that are common are tried. */
-export function judgeDkim(domain: string, selectors: string[], dns: Dns): Promise<Verdict> {
+export function checkDkim(domain: string, selectors: string[], dns: Dns): Promise<Verdict> {
   const none = async () => null;
-  return verdictOf(`DKIM keys of ${domain}`, () => judge(domain, selectors, dns), none);
+  return verdictOf(`DKIM keys of ${domain}`, () => check(domain, selectors, dns), none);
 }
 
-async function judge(domain: string, selectors: string[], dns: Dns): Promise<Verdict> {
+async function check(domain: string, selectors: string[], dns: Dns): Promise<Verdict> {
   const answers = await Promise.all(selectors.map((selector) => keyAt(selector, domain, dns)));
   const found = answers.filter((each): each is Found => typeof each === 'object');
   const valid = found.filter(({ fault }) => fault === undefined);

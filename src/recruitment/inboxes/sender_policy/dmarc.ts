@@ -6,12 +6,12 @@ import { RecordFault, type Verdict, verdictOf } from './verdict.ts';
 
 const policies = ['none', 'quarantine', 'reject'];
 
-export function judgeDmarc(domain: string, dns: Dns): Promise<Verdict> {
+export function checkDmarc(domain: string, dns: Dns): Promise<Verdict> {
   const record = async () => (await findDmarc(domain, dns)).texts[0] ?? null;
-  return verdictOf(`DMARC record of ${domain}`, () => judge(domain, dns), record);
+  return verdictOf(`DMARC record of ${domain}`, () => check(domain, dns), record);
 }
 
-async function judge(domain: string, dns: Dns): Promise<Verdict> {
+async function check(domain: string, dns: Dns): Promise<Verdict> {
   const { texts, at } = await findDmarc(domain, dns);
   const [record] = texts;
   if (record === undefined) {

@@ -1,9 +1,9 @@
 /** Looks up who may send for a domain: SPF, DKIM and DMARC. */
-import { judgeDkim } from './dkim.ts';
-import { judgeDmarc } from './dmarc.ts';
+import { checkDkim } from './dkim.ts';
+import { checkDmarc } from './dmarc.ts';
 import { openDns } from './dns.ts';
 import { selectorsOf } from './providers.ts';
-import { judgeSpf } from './sender_spf.ts';
+import { checkSpf } from './sender_spf.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface SenderPolicy {
@@ -43,9 +43,9 @@ export function lookUpSenderPolicy(
 async function lookUp(domain: string, host: string, nameServers: readonly string[] | undefined): Promise<SenderPolicy> {
   const dns = openDns(nameServers, AbortSignal.timeout(timeout_ms));
   const [spf, dkim, dmarc] = await Promise.all([
-    judgeSpf(domain, host, dns),
-    judgeDkim(domain, selectorsOf(host), dns),
-    judgeDmarc(domain, dns),
+    checkSpf(domain, host, dns),
+    checkDkim(domain, selectorsOf(host), dns),
+    checkDmarc(domain, dns),
   ]);
   return { spf, dkim, dmarc };
 }

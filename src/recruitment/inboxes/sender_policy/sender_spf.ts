@@ -12,16 +12,16 @@ const stranger = '192.0.2.1';
 const most_networks = 40;
 
 /** @param host of the SMTP server, through which the domain's emails go */
-export function judgeSpf(domain: string, host: string, dns: Dns): Promise<Verdict> {
+export function checkSpf(domain: string, host: string, dns: Dns): Promise<Verdict> {
   const record = async () => (await spfTexts(domain, dns))[0] ?? null;
   return verdictOf(
     `SPF record of ${domain}`,
-    async () => ({ record: await record(), ...(await judge(domain, host, dns)) }),
+    async () => ({ record: await record(), ...(await check(domain, host, dns)) }),
     record,
   );
 }
 
-async function judge(domain: string, host: string, dns: Dns): Promise<Omit<Verdict, 'record'>> {
+async function check(domain: string, host: string, dns: Dns): Promise<Omit<Verdict, 'record'>> {
   const provider = providerOf(host);
   const term = provider ? `include:${provider.spf[0]}` : undefined;
   const { result, included } = await checkHost(domain, sendingFrom(stranger, domain), dns);

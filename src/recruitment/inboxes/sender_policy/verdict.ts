@@ -22,11 +22,11 @@ export class RecordFault extends Error {
 /** @param name of the record in sentences: `SPF record of acme.com`  @throws what is neither a fault of the record nor of DNS */
 export async function verdictOf(
   name: string,
-  judge: () => Promise<Verdict>,
+  check: () => Promise<Verdict>,
   record: () => Promise<string | null>,
 ): Promise<Verdict> {
   try {
-    return await judge();
+    return await check();
   } catch (error) {
     if (error instanceof NoAnswer) {
       const detail = `The name servers did not answer for the ${name} in time. Retry later.`;

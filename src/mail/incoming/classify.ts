@@ -8,7 +8,7 @@ import { readHtml } from './writing/html.ts';
 import { readWritten } from './writing/written_text.ts';
 
 /** The classification of an incoming mail. */
-export interface Judgement {
+export interface Classification {
   kind: 'own' | 'complaint' | 'bounce' | 'auto_reply' | 'unsubscribe' | 'reply';
   /** Whom a bounce or a complaint is about. */
   recipients: Bounced[];
@@ -53,39 +53,39 @@ export interface Asker {
 /** Below it, the meaning of a text is a guess. */
 export const least_confidence = 0.55;
 
-/** Judges a mail as it stands in the mailbox. It never throws. */
-export async function judgeMail(raw: Uint8Array, asker: Asker): Promise<Judgement> {
-  return judgeMessage(await readMessage(raw), asker);
+/** Classifies a mail as it stands in the mailbox. It never throws. */
+export async function classifyMail(raw: Uint8Array, asker: Asker): Promise<Classification> {
+  return classifyMessage(await readMessage(raw), asker);
 }
 
 /**
- * Judges in this order: own copy, feedback report, bounce, automatic reply, unsubscribe, person. Bounces come before automatic replies, since
+ * Classifies in this order: own copy, feedback report, bounce, automatic reply, unsubscribe, person. Bounces come before automatic replies, since
  * many of them say that they are Auto-Submitted.
  */
-export function judgeMessage(message: Message, asker: Asker): Judgement {
+export function classifyMessage(message: Message, asker: Asker): Classification {
   const unread = { needs_review: !message.readable };
-  if (isOwn(message, asker)) return { ...judgement('own'), ...unread };
+  if (isOwn(message, asker)) return { ...classification('own'), ...unread };
   const report = readFeedbackReport(message);
-  if (report) return { ...judgement('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
+  if (report) return { ...classification('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
   const bounce = readBounce(withText(message));
-  if (bounce) return { ...judgement('bounce'), ...bounce, ...unread };
-  return judgeWritten(message, asker);
+  if (bounce) return { ...classification('bounce'), ...bounce, ...unread };
+  return classifyWritten(message, asker);
 }
 
 /** Some servers write their reports in HTML alone. */
 const withText = (message: Message): Message =>
   message.text.trim() === '' && message.html !== '' ? { ...message, text: readHtml(message.html) } : message;
 
-function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement {
+function classifyWritten(message: Message, { readMeaning, now }: Asker): Classification {
   const { text, own_words, is_footer, from_help_desk } = readWritten(message);
   const asked = unsubscribeId(message);
   const request = { text, unsubscribe_id: asked ?? null, needs_review: !message.readable };
-  if (asked !== undefined) return { ...judgement('unsubscribe'), ...request };
+  if (asked !== undefined) return { ...classification('unsubscribe'), ...request };
   const automatic = readAutoReply(message, text, from_help_desk);
   if (automatic) {
     const is_note = automatic.kind === 'absence' || automatic.kind === 'other';
     return {
-      ...{ ...judgement('auto_reply'), ...request, auto_reply_kind: automatic.kind },
+      ...{ ...classification('auto_reply'), ...request, auto_reply_kind: automatic.kind },
       language: readMeaning(own_words, '').language,
       resumes_on: is_note ? readReturnDate(`${message.subject}\n${text}`, message.date ?? now) : null,
       needs_review: automatic.needs_review || !message.readable,
@@ -94,25 +94,25 @@ function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement 
   const meaning = readMeaning(own_words, message.subject);
   const is_persons = from_help_desk || !mayBeAutomatic(message, text);
   const sure = message.readable && is_persons && meaning.confidence >= least_confidence;
-  const judged = { ...request, language: meaning.language, confidence: meaning.confidence, needs_review: !sure };
-  if (meaning.unsubscribe && meaning.kind !== 'angry') return { ...judgement('unsubscribe'), ...judged };
+  const classified = { ...request, language: meaning.language, confidence: meaning.confidence, needs_review: !sure };
+  if (meaning.unsubscribe && meaning.kind !== 'angry') return { ...classification('unsubscribe'), ...classified };
   if (is_footer)
     return {
-      ...judgement('auto_reply'),
+      ...classification('auto_reply'),
       ...request,
       auto_reply_kind: 'other',
       language: meaning.language,
       needs_review: true,
     };
   if (own_words === '' && !sure)
-    return { ...judgement('reply'), ...request, language: meaning.language, needs_review: true };
-  return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
+    return { ...classification('reply'), ...request, language: meaning.language, needs_review: true };
+  return { ...classification('reply'), ...classified, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
 }
 
 /** Returns the classification of a mail that could not be classified: its text, for a person to look at. */
-export const unjudged = (text: string): Judgement => ({ ...judgement('reply'), text, needs_review: true });
+export const unclassified = (text: string): Classification => ({ ...classification('reply'), text, needs_review: true });
 
-const judgement = (kind: Judgement['kind']): Judgement => ({
+const classification = (kind: Classification['kind']): Classification => ({
   kind,
   recipients: [],
   text: '',

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Asker, judgeMail, judgeMessage, type Meaning } from '../../../src/mail/incoming/judge.ts';
+import { type Asker, classifyMail, classifyMessage, type Meaning } from '../../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../../src/mail/incoming/message/message.ts';
 import { crlf, mail, report } from './mails.ts';
 
@@ -9,14 +9,14 @@ const asker = (means: Partial<Meaning> = {}): Asker => ({
   readMeaning: () => ({ ...meaning, ...means }),
   now: new Date('2026-02-03T10:00:00Z'),
 });
-const judged = (raw: string, means?: Partial<Meaning>) => judgeMail(crlf(raw), asker(means));
+const classified = (raw: string, means?: Partial<Meaning>) => classifyMail(crlf(raw), asker(means));
 const bounce = (fields: Record<string, string>): string =>
   mail(
     { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered Mail Returned to Sender', ...fields },
     '<grace@blog.example>: 550 5.1.1 User unknown\nYour message could not be delivered.',
   );
 
-t.test('judges in the order in which one kind hides another', async (t) => {
+t.test('classifies in the order in which one kind hides another', async (t) => {
   const kinds: [name: string, raw: string, kind: string][] = [
     ['a copy of what was sent', mail({ From: 'Ada <ada@shop.example>' }, 'Hello Grace'), 'own'],
     [
@@ -48,12 +48,12 @@ t.test('judges in the order in which one kind hides another', async (t) => {
     ],
     ['a person', mail({}, 'Sounds good!'), 'reply'],
   ];
-  for (const [name, raw, kind] of kinds) t.equal((await judged(raw)).kind, kind, name);
+  for (const [name, raw, kind] of kinds) t.equal((await classified(raw)).kind, kind, name);
 });
 
 t.test('reads the reports of servers that are HTML alone', async (t) => {
   const html = (fields: Record<string, string>, body: string) =>
-    judged(mail({ 'Content-Type': 'text/html; charset=utf-8', ...fields }, `<html><body>${body}</body></html>`));
+    classified(mail({ 'Content-Type': 'text/html; charset=utf-8', ...fields }, `<html><body>${body}</body></html>`));
   const link = '<a href="mailto:grace@blog.example">grace@blog.example</a>';
   const from = { From: 'postmaster@mx.example', Subject: 'Undeliverable: Hello' };
   for (const [body, hard] of [
@@ -67,23 +67,23 @@ t.test('reads the reports of servers that are HTML alone', async (t) => {
 });
 
 t.test('tells what is known of each kind, and nothing else', async (t) => {
-  t.match(await judged(bounce({})), {
+  t.match(await classified(bounce({})), {
     kind: 'bounce',
     recipients: [{ address: 'grace@blog.example', status: '5.1.1', hard: true, action: 'failed' }],
     text: '',
     reply_kind: null,
   });
-  t.match(await judged(mail({ Subject: 'Automatic reply: x' }, 'I am back on 12 March.')), {
+  t.match(await classified(mail({ Subject: 'Automatic reply: x' }, 'I am back on 12 March.')), {
     kind: 'auto_reply',
     resumes_on: '2026-03-12',
     reply_kind: null,
   });
-  t.match(await judged(mail({ Subject: 'unsubscribe fms_0123456789' }, '')), { unsubscribe_id: 'fms_0123456789' });
-  t.match(await judged(mail({ Subject: 'unsubscribe', 'X-Apple-Unsubscribe': 'true' }, 'Apple Mail sent this email')), {
+  t.match(await classified(mail({ Subject: 'unsubscribe fms_0123456789' }, '')), { unsubscribe_id: 'fms_0123456789' });
+  t.match(await classified(mail({ Subject: 'unsubscribe', 'X-Apple-Unsubscribe': 'true' }, 'Apple Mail sent this email')), {
     kind: 'unsubscribe',
     unsubscribe_id: null,
   });
-  t.match(await judged(mail({}, 'Yes.\n\nOn Mon, Feb 2, 2026 at 10:04 AM Ada <ada@shop.example> wrote:\n> Hello')), {
+  t.match(await classified(mail({}, 'Yes.\n\nOn Mon, Feb 2, 2026 at 10:04 AM Ada <ada@shop.example> wrote:\n> Hello')), {
     kind: 'reply',
     text: 'Yes.',
     language: 'en',
@@ -95,38 +95,38 @@ t.test('tells what is known of each kind, and nothing else', async (t) => {
 });
 
 t.test('takes a wish to get no more mail as an unsubscribe, unless it comes with anger', async (t) => {
-  t.match(await judged(mail({}, 'Please remove me.'), { unsubscribe: true, kind: 'negative' }), {
+  t.match(await classified(mail({}, 'Please remove me.'), { unsubscribe: true, kind: 'negative' }), {
     kind: 'unsubscribe',
     text: 'Please remove me.',
   });
-  t.match(await judged(mail({}, 'Remove me, you spammers!'), { unsubscribe: true, kind: 'angry' }), {
+  t.match(await classified(mail({}, 'Remove me, you spammers!'), { unsubscribe: true, kind: 'angry' }), {
     kind: 'reply',
     reply_kind: 'angry',
   });
   for (const subject of ['Unsubscribe?', 'Re: unsubscribe fms_1 fms_2', 'How do I unsubscribe'])
-    t.equal((await judged(mail({ Subject: subject }, 'Sounds good!'))).kind, 'reply', subject);
+    t.equal((await classified(mail({ Subject: subject }, 'Sounds good!'))).kind, 'reply', subject);
 });
 
 t.test('marks for review what is uncertain or could not be read', async (t) => {
-  t.match(await judged(mail({}, 'Hm.'), { confidence: 0.5 }), {
+  t.match(await classified(mail({}, 'Hm.'), { confidence: 0.5 }), {
     kind: 'reply',
     reply_kind: 'positive',
     needs_review: true,
   });
-  t.match(await judged(mail({}, '')), { kind: 'reply', text: '', needs_review: true });
-  t.match(await judged(mail({}, '> Hello Grace')), { kind: 'reply', text: '', needs_review: true });
-  t.match(await judged(mail({ 'Content-Type': 'multipart/alternative; boundary=gone' }, 'Sounds good!')), {
+  t.match(await classified(mail({}, '')), { kind: 'reply', text: '', needs_review: true });
+  t.match(await classified(mail({}, '> Hello Grace')), { kind: 'reply', text: '', needs_review: true });
+  t.match(await classified(mail({ 'Content-Type': 'multipart/alternative; boundary=gone' }, 'Sounds good!')), {
     kind: 'reply',
     text: 'Sounds good!',
     needs_review: true,
   });
-  t.match(await judgeMail(new Uint8Array(), asker()), { kind: 'reply', text: '' });
+  t.match(await classifyMail(new Uint8Array(), asker()), { kind: 'reply', text: '' });
 });
 
-t.test('judges a text as it judges a mail', async (t) => {
+t.test('classifies a text as it classifies a mail', async (t) => {
   const text = 'Yes.\n\nOn 02/02/2026 10:04, Ada wrote:\n> Hello';
-  t.match(judgeMessage(plainMessage({ subject: 'Re: A program', text }), asker()), { kind: 'reply', text: 'Yes.' });
-  t.match(judgeMessage(plainMessage({ subject: 'Out of office', text: 'Back on Monday.' }), asker()), {
+  t.match(classifyMessage(plainMessage({ subject: 'Re: A program', text }), asker()), { kind: 'reply', text: 'Yes.' });
+  t.match(classifyMessage(plainMessage({ subject: 'Out of office', text: 'Back on Monday.' }), asker()), {
     kind: 'auto_reply',
     resumes_on: '2026-02-09',
   });

@@ -26,7 +26,7 @@ const bounce = await write(
 );
 
 /** What the command prints for what it reads. */
-const judge = (args: string[], input = '') => command(['mail', 'judge', ...args], {}, input);
+const classify = (args: string[], input = '') => command(['mail', 'classify', ...args], {}, input);
 const linesOf = (stdout: string): object[] =>
   stdout
     .trim()
@@ -35,7 +35,7 @@ const linesOf = (stdout: string): object[] =>
 
 t.test('prints a JSON document for each mail, and names the file that it cannot read', async (t) => {
   const missing = join(directory, 'missing.eml');
-  const { code, stdout, stderr } = await judge(['--json', reply, missing, bounce]);
+  const { code, stdout, stderr } = await classify(['--json', reply, missing, bounce]);
   t.equal(code, 1, 'one file could not be read');
   t.match(stderr, /^rail: .*missing\.eml: no such file\.\n$/);
   const [first, second, ...others] = linesOf(stdout);
@@ -57,25 +57,25 @@ t.test('prints a JSON document for each mail, and names the file that it cannot 
 });
 
 t.test('reads a mail from standard input, and prints a table', async (t) => {
-  const { code, stdout } = await judge(
+  const { code, stdout } = await classify(
     ['-'],
     mail({ Subject: 'Automatic reply: x' }, 'Back on 12 March 2026.\u001b[2J'),
   );
   t.equal(code, 0);
   t.match(stdout, /^KIND +DETAIL +FILE +TEXT\nauto_reply +until 2026-03-12 +- +Back on 12 March 2026\. \[2J\n$/);
   t.match(
-    (await judge(['--own', 'ada@blog.example', '--own', 'grace@blog.example', reply])).stdout,
+    (await classify(['--own', 'ada@blog.example', '--own', 'grace@blog.example', reply])).stdout,
     /\nown +.*reply\.eml/,
   );
 });
 
-t.test('judges texts, a line each', async (t) => {
+t.test('classifies texts, a line each', async (t) => {
   const texts = [
     { id: 'd1', subject: 'Re: Program', text: 'Yes please, how do I sign up?' },
     { id: 2, text: 'Please take me off your list, thank you.' },
     { id: 'd3', subject: 'Out of office', text: 'I am back on 12 March.' },
   ];
-  const { code, stdout, stderr } = await judge(
+  const { code, stdout, stderr } = await classify(
     ['--jsonl', '--json'],
     `${texts.map((text) => JSON.stringify(text)).join('\n')}\n{"id": 4}\nnot JSON\n`,
   );
@@ -89,12 +89,12 @@ t.test('judges texts, a line each', async (t) => {
 });
 
 t.test('files and --jsonl exclude one another', async (t) => {
-  const { code, stdout, stderr } = await judge(['--jsonl', reply]);
+  const { code, stdout, stderr } = await classify(['--jsonl', reply]);
   const message = 'rail: Give either files or --jsonl: --jsonl reads standard input.\n';
   t.same({ code, stdout, stderr }, { code: 2, stdout: '', stderr: message });
 });
 
 t.test('shows no kind of a reply without text, which needs review', async (t) => {
-  const { stdout } = await judge(['-'], mail({ Subject: 'Re: Program' }, ''));
+  const { stdout } = await classify(['-'], mail({ Subject: 'Re: Program' }, ''));
   t.match(stdout, /\nreply +review +-\n$/);
 });

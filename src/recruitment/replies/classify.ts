@@ -10,10 +10,10 @@ import { mayWishInAnyLanguage } from './wish.ts';
 import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
-export interface Judgement {
+export interface Classification {
   /** The kind of the reply; of a text that only asks to be taken off the list: the kind that it would be as a reply. */
   kind: ReplyKind;
-  /** From 0 to 1: how often a judgement like this is right. Below 0.55 somebody should look at it. */
+  /** From 0 to 1: how often a classification like this is right. Below 0.55 somebody should look at it. */
   confidence: number;
   /** ISO 639-1; null where the text does not tell. */
   language: string | null;
@@ -54,7 +54,7 @@ const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin'))
  * Classifies the newly written text of a reply. The subject is read where the text is empty, as in a mail whose subject says "unsubscribe".
  * Takes any string, never throws, and reads a bounded part of long ones.
  */
-export function judgeReply(text: string, subject = ''): Judgement {
+export function classifyReply(text: string, subject = ''): Classification {
   const said = text.trim() === '' ? withoutPrefixes(subject) : text;
   const reading = read(said);
   const certain = certainLabel(reading);
@@ -75,7 +75,7 @@ export function judgeReply(text: string, subject = ''): Judgement {
 }
 
 /** A text in a language without a model: somebody has to read it. */
-const unknown = (text: string): Judgement => ({
+const unknown = (text: string): Classification => ({
   ...{ kind: 'question', confidence: confidence_without_model, language: foreignLanguage(text), named: null },
   unsubscribe: mayWishInAnyLanguage(text),
 });

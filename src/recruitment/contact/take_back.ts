@@ -11,10 +11,10 @@ import { openedEntry, type Suppression, suppressions } from './suppression.ts';
 
 /**
  * Lifts what the text of a message barred, or gives it back the reason that it has besides. What a link, a mailto, a report or a person barred as well
- * stays, and so does what another message of the prospect asks for: the entry is judged by that one then. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
+ * stays, and so does what another message of the prospect asks for: the entry is classified by that one then. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
  * @param others prospects whom it concerned besides those that hold the address
  */
-export async function takeBackJudged(
+export async function takeBack(
   tx: Tx,
   vault: Vault,
   message_id: string,
@@ -25,13 +25,13 @@ export async function takeBackJudged(
   await handOn(tx, message_id);
   const entries = await tx.all<{ id: string; reason_before: Suppression['reason'] | null }>(sql`
     select t.id, t.reason_before from recruitment.suppression t
-    where ${tenant(tx)} and t.judged_by = ${message_id} and t.lifted_at is null
+    where ${tenant(tx)} and t.source_message_id = ${message_id} and t.lifted_at is null
     order by t.id`);
   const ids = new Set(others);
   for (const { id, reason_before } of entries) {
     const entry = await suppressions.get(tx, id, { lock: true });
     const lifted = { lifted_at: tx.now, lift_reason: 'mistake', lifted_by_user_id: by.user_id };
-    const restored = { reason: reason_before, judged_by: null, reason_before: null };
+    const restored = { reason: reason_before, source_message_id: null, reason_before: null };
     await suppressions.update(tx, id, reason_before === null ? lifted : restored);
     const part = await prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
     for (const prospect_id of part) ids.add(prospect_id);
@@ -42,10 +42,10 @@ export async function takeBackJudged(
   await refreshBars(tx, await keyedHash(tx, vault), [...ids], by, 'mistake');
 }
 
-/** An unsubscribe that another message of the prospect asks for as well is judged by that one. */
+/** An unsubscribe that another message of the prospect asks for as well is classified by that one. */
 const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
   tx.all(sql`
-    update recruitment.suppression t set judged_by = other.id
+    update recruitment.suppression t set source_message_id = other.id
     from (
       select o.id
       from recruitment.message m
@@ -55,7 +55,7 @@ const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
       order by o.id
       limit 1
     ) as other
-    where ${tenant(tx)} and t.judged_by = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
+    where ${tenant(tx)} and t.source_message_id = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
 /** Whoever no entry unsubscribes any more, on an address that they hold or were written to. */
 export const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { sentences } from '../../../src/recruitment/replies/certain/sentences.ts';
-import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
+import { type Classification, classifyReply } from '../../../src/recruitment/replies/classify.ts';
 import { readKnownWords } from '../../../src/recruitment/replies/known.ts';
 import { decodeModel } from '../../../src/recruitment/replies/model.ts';
 import { namedIn } from '../../../src/recruitment/replies/named.ts';
@@ -237,7 +237,7 @@ const texts: Record<string, Record<string, string[]>> = {
   },
 };
 
-const labelOf = ({ kind, unsubscribe }: Judgement): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
+const labelOf = ({ kind, unsubscribe }: Classification): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
 
 t.test('leaves out no word that negates', async (t) => {
   for (const [language, { idle, rude }] of Object.entries(sentences))
@@ -249,26 +249,26 @@ for (const [language, kinds] of Object.entries(texts)) {
   t.test(`tells the kinds of a reply in ${language} apart`, async (t) => {
     for (const [label, its] of Object.entries(kinds)) {
       for (const text of its) {
-        const judged = judgeReply(text);
-        t.equal(labelOf(judged), label, text);
-        t.equal(judged.language, language, `language of: ${text}`);
+        const classified = classifyReply(text);
+        t.equal(labelOf(classified), label, text);
+        t.equal(classified.language, language, `language of: ${text}`);
       }
     }
   });
 }
 
-t.test('judges texts of another style than those that it learned', async (t) => {
+t.test('classifies texts of another style than those that it learned', async (t) => {
   // Written in another style, and hard: long-winded letters, hints, irony. None is learned. A line is language, label, text.
   const lines = readFileSync(join(import.meta.dirname, 'unlike.tsv'), 'utf8')
     .trimEnd()
     .split('\n');
-  const judged = lines.map((line) => {
+  const classified = lines.map((line) => {
     const [language, label = '', text = ''] = line.split('\t');
-    const judgement = judgeReply(text.replaceAll('\\n', '\n'));
-    return { label, answer: labelOf(judgement), right_language: judgement.language === language };
+    const classification = classifyReply(text.replaceAll('\\n', '\n'));
+    return { label, answer: labelOf(classification), right_language: classification.language === language };
   });
-  t.ok(figuresOf(judged).macro_f1 >= 0.84);
-  t.ok(judged.every(({ right_language }) => right_language));
+  t.ok(figuresOf(classified).macro_f1 >= 0.84);
+  t.ok(classified.every(({ right_language }) => right_language));
 });
 
 t.test('tells hard pairs apart', async (t) => {
@@ -286,13 +286,13 @@ t.test('tells hard pairs apart', async (t) => {
     ['who are you?', 'question'],
     ['Who the hell are you?! Leave me alone!', 'angry'],
   ];
-  for (const [text, label] of pairs) t.equal(labelOf(judgeReply(text)), label, text);
+  for (const [text, label] of pairs) t.equal(labelOf(classifyReply(text)), label, text);
 });
 
-t.test('sees the wish to be taken off in an angry reply, and judges a mail without text by its subject', async (t) => {
-  t.match(judgeReply('Take me off your filthy list, you crooks!!!'), { kind: 'angry', unsubscribe: true });
-  t.match(judgeReply('', 'Re: unsubscribe'), { unsubscribe: true });
-  t.match(judgeReply(' \n', 'AW: abmelden'), { unsubscribe: true });
+t.test('sees the wish to be taken off in an angry reply, and classifies a mail without text by its subject', async (t) => {
+  t.match(classifyReply('Take me off your filthy list, you crooks!!!'), { kind: 'angry', unsubscribe: true });
+  t.match(classifyReply('', 'Re: unsubscribe'), { unsubscribe: true });
+  t.match(classifyReply(' \n', 'AW: abmelden'), { unsubscribe: true });
 });
 
 t.test('guesses nothing in a language without a model', async (t) => {
@@ -318,8 +318,8 @@ t.test('guesses nothing in a language without a model', async (t) => {
   };
   for (const [language, its] of Object.entries(texts))
     for (const text of its) {
-      t.match(judgeReply(text), { kind: 'question', language, unsubscribe: false, named: null }, text);
-      t.ok(judgeReply(text).confidence < 0.55, text);
+      t.match(classifyReply(text), { kind: 'question', language, unsubscribe: false, named: null }, text);
+      t.ok(classifyReply(text).confidence < 0.55, text);
     }
   const wishes = [
     'Отпишите меня, пожалуйста',
@@ -329,7 +329,7 @@ t.test('guesses nothing in a language without a model', async (t) => {
   ];
   wishes.push('Proszę usunąć mój adres z listy mailingowej.', 'Vă rog să mă dezabonați.', 'הסירו אותי מהרשימה');
   for (const text of wishes) {
-    const { confidence, unsubscribe } = judgeReply(text);
+    const { confidence, unsubscribe } = classifyReply(text);
     t.ok(unsubscribe && confidence < 0.55, `a person sees: ${text}`);
   }
 });
@@ -340,7 +340,7 @@ t.test('asks a person about short texts in any other language, its neighbours to
     .trimEnd()
     .split('\n');
   t.ok(new Set(lines.map((line) => line.split('\t')[0])).size >= 25);
-  for (const line of lines) t.ok(judgeReply(line.split('\t')[1] ?? '').confidence < 0.55, line);
+  for (const line of lines) t.ok(classifyReply(line.split('\t')[1] ?? '').confidence < 0.55, line);
   const known = readKnownWords();
   for (const { text } of readTexts().filter((_, index) => index % 40 === 0))
     t.ok(
@@ -371,9 +371,9 @@ t.test('still knows very short texts', async (t) => {
   };
   for (const [label, its] of Object.entries(texts))
     for (const text of its) {
-      const judged = judgeReply(text);
-      t.equal(labelOf(judged), label, text);
-      t.ok(judged.confidence >= 0.55, text);
+      const classified = classifyReply(text);
+      t.equal(labelOf(classified), label, text);
+      t.ok(classified.confidence >= 0.55, text);
     }
 });
 
@@ -399,7 +399,7 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'Não me mandem mais e-mails, por favor.',
   ];
   for (const text of sure) {
-    const { unsubscribe, confidence } = judgeReply(text);
+    const { unsubscribe, confidence } = classifyReply(text);
     t.ok(unsubscribe && confidence >= 0.55, `sure: ${text}`);
   }
   const unsure = [
@@ -446,8 +446,8 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'If you are not the intended recipient, please delete this message and remove it from your system.',
   ];
   for (const text of unsure) {
-    const judged = judgeReply(text);
-    t.notOk(judged.unsubscribe && judged.confidence >= 0.55, `not sure: ${text}`);
+    const classified = classifyReply(text);
+    t.notOk(classified.unsubscribe && classified.confidence >= 0.55, `not sure: ${text}`);
   }
 });
 
@@ -458,7 +458,7 @@ t.test('is sure of anger that a text consists of alone', async (t) => {
     'Lasst mich in Ruhe, ihr Spammer!!',
     'Arrêtez de me harceler !!!',
   ];
-  for (const text of sure) t.ok(judgeReply(text).confidence >= 0.8, `sure: ${text}`);
+  for (const text of sure) t.ok(classifyReply(text).confidence >= 0.8, `sure: ${text}`);
   const unsure = [
     'Well, well, well, there you are, every Tuesday, like the bin men.',
     'Shut up and take my money :D',
@@ -470,7 +470,7 @@ t.test('is sure of anger that a text consists of alone', async (t) => {
     'Holy shit, yes!',
   ];
   for (const text of unsure) {
-    const { kind, confidence } = judgeReply(text);
+    const { kind, confidence } = classifyReply(text);
     t.ok(kind !== 'angry' || confidence <= 0.5, `not sure: ${text}`);
   }
   const calm = [
@@ -482,7 +482,7 @@ t.test('is sure of anger that a text consists of alone', async (t) => {
     "L'avocat a tout relu.",
   ];
   for (const text of calm) {
-    const { kind, confidence } = judgeReply(text);
+    const { kind, confidence } = classifyReply(text);
     t.notOk(kind === 'angry' && confidence >= 0.8, text);
   }
 });
@@ -503,17 +503,17 @@ t.test('gives the colleague whom a wrong person names', async (t) => {
     ['Wrong person, sorry.', null],
   ];
   for (const [text, expected] of named) t.same(namedIn(text), expected, text);
-  t.same(judgeReply('I do not handle this, please contact my colleague Jane Foster.').named, { name: 'Jane Foster' });
-  t.equal(judgeReply('Count me in! Contact Jane Foster for the bank details.').named, null);
+  t.same(classifyReply('I do not handle this, please contact my colleague Jane Foster.').named, { name: 'Jane Foster' });
+  t.equal(classifyReply('Count me in! Contact Jane Foster for the bank details.').named, null);
 });
 
-t.test('judges any string, with a confidence from 0 to 1', async () => {
+t.test('classifies any string, with a confidence from 0 to 1', async () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' })),
       fc.string(),
       (text, subject) => {
-        const { confidence, language } = judgeReply(text, subject);
+        const { confidence, language } = classifyReply(text, subject);
         return confidence >= 0 && confidence <= 1 && (language === null || /^[a-z]{2}$/.test(language));
       },
     ),
@@ -524,7 +524,7 @@ t.test('judges any string, with a confidence from 0 to 1', async () => {
 t.test('reads a bounded part of a text of 1 MB', async (t) => {
   // Each of these would take minutes if it was read as a whole, or if a pattern went back over it.
   for (const unit of ['a', '@', '.', 'a@', 'A b ', '?\n', 'no ', '😡', 'Mr ', 'x.', '\u0301']) {
-    t.match(judgeReply(unit.repeat(2 ** 20 / unit.length), unit.repeat(2 ** 20 / unit.length)), { kind: String });
+    t.match(classifyReply(unit.repeat(2 ** 20 / unit.length), unit.repeat(2 ** 20 / unit.length)), { kind: String });
   }
 });
 
