@@ -142,7 +142,7 @@ function searchCredentials(config: Config): Record<string, Record<string, string
 const setOf = <Value>(values: Record<string, Value | undefined>): Record<string, Value> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Value] => entry[1] !== undefined));
 
-/** The sender's domain is that of the service, unless it is told another; an address of a machine is none. */
+/** The sender's domain is that of the service, unless a setting names another; an address of a machine is none. */
 async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Promise<Mailer | undefined> {
   if (SMTP_URL === undefined) return undefined;
   const { hostname } = new URL(base_url);
@@ -212,7 +212,7 @@ async function fittingUrl(url: string): Promise<string> {
 export const replicaUrl = (url: string): Promise<string> => fittingUrl(url).catch(() => urlsByTls(url)[0] as string);
 
 interface ServerSettings {
-  /** As Postgres tells it: `18.4`, `16beta1`. */
+  /** The version, in Postgres' own form: `18.4`, `16beta1`. */
   version: string;
   /** Such as `ISO, MDY`. */
   date_style: string;

@@ -144,7 +144,7 @@ async function putInPayout(rail: Rail, commission_id: string, status: 'processin
     ),
     payout as (
       insert into program.payout (
-        organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, method, period_start, period_end, due_at, due_told_at,
+        organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, method, period_start, period_end, due_at, due_emitted_at,
         submitted_at, paid_at, attempt, commission_count, created_at, updated_at
       )
       select organization_id, ${`pyt_${id}`}, program_id, ${`batch_${id}`}, partner_id, amount_minor + coalesce((select b.amount_minor from bonus b), 0),

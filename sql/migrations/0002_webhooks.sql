@@ -27,13 +27,13 @@ create table webhooks.event (
 comment on table webhooks.event is 'What happened, written in the transaction of the change it describes. Partitioned by week, kept 30 days.';
 comment on column webhooks.event.position is 'Taken after the row locks on what the event describes, so that it follows the order of cause.';
 comment on column webhooks.event.program_id is
-  'What the event is about: a program, or whatever another product tells events of, else the organization.';
+  'The subject of the event: a program, or another product''s subject, else the organization.';
 comment on column webhooks.event.partner_id is
   'Whose postbacks receive it too: a partner, or whoever has postbacks in another product; null: nobody''s.';
 comment on column webhooks.event.body is 'The exact request body that endpoints receive.';
 comment on column webhooks.event.postback_body is
   'The body for a partner''s postback (no email, no identity); null when the partner may not receive the event.';
-comment on column webhooks.event.chat_text is 'What team chats are told of it; null where the product has none.';
+comment on column webhooks.event.chat_text is 'The text for team chats; null where the product has none.';
 comment on column webhooks.event.without_personal is
   'The fields of data as endpoints without personal data receive them, where they differ. Null: none does.';
 create index event_by_partner on webhooks.event (organization_id, program_id, partner_id, position, id) where partner_id is not null;
@@ -88,7 +88,7 @@ create table webhooks.endpoint (
 );
 comment on table webhooks.endpoint is 'A URL that receives the events of a program, or of one partner (a postback).';
 comment on column webhooks.endpoint.program_id is
-  'What it listens to: a program, or whatever another product tells events of, else the organization.';
+  'The subject that it listens to: a program, or another product''s subject, else the organization.';
 comment on column webhooks.endpoint.partner_id is
   'Set: a postback, which receives the events of this partner (in another product: of whoever has postbacks there) alone.';
 comment on column webhooks.endpoint.url is 'Where events are sent. Of a team chat: its host and its last four characters; the address is in secret.';

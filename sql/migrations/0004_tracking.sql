@@ -72,7 +72,7 @@ create table program.referral (
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
 comment on table program.referral is 'A visitor whom a partner referred, from the first visit to the first payment.';
-comment on column program.referral.deleted_reason is 'Why it ended, as referral.deleted told it.';
+comment on column program.referral.deleted_reason is 'Why it ended, as referral.deleted gave it.';
 comment on column program.referral.country is 'The country of the click that made it. Null: not known.';
 comment on column program.referral.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.referral.changed_in is 'The transaction that wrote the row last.';

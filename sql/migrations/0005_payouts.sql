@@ -119,8 +119,8 @@ create table program.payout (
   period_start timestamptz(3) not null,
   period_end timestamptz(3) not null,
   due_at timestamptz(3) not null,
-  due_told_at timestamptz(3),
-  partner_told_of timestamptz(3),
+  due_emitted_at timestamptz(3),
+  partner_notified_of timestamptz(3),
   submitted_at timestamptz(3),
   paid_at timestamptz(3),
   failed_at timestamptz(3),
@@ -146,11 +146,11 @@ create table program.payout (
 ) with (fillfactor = 80);
 comment on table program.payout is 'What a partner is paid at once in one currency. A deleted payout is kept for the books.';
 comment on column program.payout.livemode is 'False: sent by a rail in test mode. It never counts as paid, and frees its commissions at its end.';
-comment on column program.payout.due_told_at is 'When payout.due was emitted.';
-comment on column program.payout.partner_told_of is 'The paid_at that the partner was emailed about.';
+comment on column program.payout.due_emitted_at is 'When payout.due was emitted.';
+comment on column program.payout.partner_notified_of is 'The paid_at that the partner was emailed about.';
 comment on column program.payout.attempt is 'How often it was sent: the number of its last attempt.';
 comment on column program.payout.statement_number is 'The number of its statement, from when it was first paid: "2026-00042".';
-comment on column program.payout.held_reason is 'Why it was not sent: told once. Null: nothing keeps it.';
+comment on column program.payout.held_reason is 'Why it was not sent: emitted once. Null: nothing keeps it.';
 comment on column program.payout.held_until is 'It is not sent automatically before.';
 comment on column program.payout.changed_in is 'The transaction that wrote the row last.';
 create index payout_by_batch on program.payout (organization_id, batch_id, id) where deleted_at is null;
@@ -165,7 +165,7 @@ create index payout_not_numbered on program.payout (organization_id, program_id)
   where status = 'paid' and livemode and statement_number is null;
 create index payout_not_sent on program.payout (organization_id, batch_id, held_reason)
   where held_reason is not null and status in ('pending', 'failed') and deleted_at is null;
-create index payout_not_told on program.payout (due_at) where status = 'pending' and due_told_at is null and deleted_at is null;
+create index payout_due_not_emitted on program.payout (due_at) where status = 'pending' and due_emitted_at is null and deleted_at is null;
 create index payout_open_by_batch on program.payout (organization_id, batch_id, id) include (partner_id)
   where status in ('pending', 'processing') and deleted_at is null;
 create unique index payout_statement_number on program.payout (organization_id, program_id, statement_number)
@@ -210,7 +210,7 @@ create table program.payout_attempt (
   polls integer not null default 0,
   next_poll_at timestamptz(3),
   looked_up_at timestamptz(3),
-  owner_told_at timestamptz(3),
+  owner_notified_at timestamptz(3),
   began_at timestamptz(3) not null,
   ended_at timestamptz(3),
   last_sent_at timestamptz(3),

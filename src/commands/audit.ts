@@ -31,7 +31,7 @@ const most_a_batch = 1_000;
 /**
  * Recomputes what must always hold, of every product and of deliveries, over the whole database, as of one moment.
  * @param client connected, and in no transaction
- * @param begins is told which function is read next
+ * @param begins called with the function that is read next
  * @param names which functions are read: all when left out
  * @returns what does not hold, as it is found
  */

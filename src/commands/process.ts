@@ -41,7 +41,7 @@ export const max_wait_ms = 60_000;
 const requests_ms = 5_000;
 /** How long everything but Postgres may take to stop: "within 10 seconds" less what Postgres needs. */
 const stop_ms = 9_000;
-/** npm passes a Ctrl-C on to a process that the terminal has told already: what comes so soon is the same one. */
+/** npm passes a Ctrl-C on to a process that the terminal has signalled already: what comes so soon is the same one. */
 const same_signal_ms = 500;
 
 const parent_ms = 200;
@@ -90,10 +90,10 @@ export interface Running {
 type StandIns = Partial<Record<'PORT' | 'METRICS_PORT', () => Promise<void>>>;
 
 /**
- * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `start` brings the database up to date. `api`
+ * Opens what a process needs, lets it serve until it must stop, and closes everything. `start` brings the database up to date. `api`
  * and `worker` are processes of several, which must share their encryption key, and leave a database of somebody's own as it is.
  *
- * What a role runs is loaded once its settings hold and Postgres answers: mistakes are told at once, and no role loads the code of another.
+ * What a role runs is loaded once its settings hold and Postgres answers: mistakes are reported at once, and no role loads the code of another.
  */
 export async function runProcess(
   role: Role,

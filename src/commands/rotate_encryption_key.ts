@@ -85,10 +85,10 @@ async function reEncryptAll(store: Store, vault: Vault, batch: number) {
 }
 
 function teller(name: string): (looked_at: number, re_encrypted: number) => void {
-  let told = performance.now();
+  let shown_at = performance.now();
   return (looked_at, re_encrypted) => {
-    if (performance.now() - told < progress_ms) return;
-    told = performance.now();
+    if (performance.now() - shown_at < progress_ms) return;
+    shown_at = performance.now();
     console.error(`${name}: ${looked_at} rows looked at, ${re_encrypted} values encrypted anew so far`);
   };
 }

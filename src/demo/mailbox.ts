@@ -57,7 +57,7 @@ export async function startDemoMailbox(ports: { smtp: number; imap: number }): P
   const smtp = await startSmtp(identity, (mail) => {
     const timer = setTimeout(() => {
       answers.delete(timer);
-      // Who is to be told may have stopped meanwhile.
+      // The listener may have stopped meanwhile.
       answer(mail).catch(() => {});
     }, answer_after_ms);
     answers.add(timer);

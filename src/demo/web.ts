@@ -18,7 +18,7 @@ export interface DemoWeb {
   close(): Promise<void>;
 }
 
-/** Serves all sites by one HTTP server on loopback, which tells them by the Host header; under any other host it is the search engine. */
+/** Serves all sites by one HTTP server on loopback, which chooses by the Host header; under any other host it is the search engine. */
 export async function startDemoWeb(wanted_port: number): Promise<DemoWeb> {
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(String(request.url), 'http://localhost');

@@ -287,7 +287,7 @@ const kinds: Kind[] = [
       period_start: 's.at',
       period_end: 's.at',
       due_at: 's.at',
-      due_told_at: 's.at',
+      due_emitted_at: 's.at',
       commission_count: '1',
       ...times,
     },

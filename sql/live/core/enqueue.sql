@@ -2,7 +2,7 @@
 -- {identifier, payload, job_key?, queue_name?, run_at?, max_attempts?, patience_ms?}, the last if a job of the key that waits may go on waiting for
 -- so long. It does what add_jobs of graphile-worker 0.18 does, which looks five times for tasks, queues and keys, in one insert; what that cannot do
 -- is left to add_jobs: jobs of a queue, of tasks that no worker has had yet, and those whose key a job holds that runs or has failed for good.
--- `notifies`: workers are told with the commit; else the caller tells them after it.
+-- `notifies`: workers are notified with the commit; else the caller notifies them after it.
 -- Always by the indexes: a session that planned this while few jobs waited would read all that wait for each job that has a key.
 create or replace function core.enqueue(jobs json, notifies boolean default true) returns void
 language plpgsql volatile security definer

@@ -58,7 +58,7 @@ as $$
   join pg_attribute a on a.attrelid = i.indexrelid and i.indkey[a.attnum - 1] = 0 and a.atttypid = 'text'::regtype
 $$;
 
--- The values that Postgres has sampled of them before it was told not to.
+-- The values that Postgres has sampled of them before it was set not to.
 create or replace function data.leftover_statistics() returns table (subject text, missing text, statement text)
 language sql stable
 as $$
@@ -68,7 +68,7 @@ as $$
     from pg_stats s
     where s.schemaname in (select core.own_schemas())
   )
-  select distinct format('%I.%I.%I', s.schemaname, s.tablename, s.attname), 'EXPLAIN tells its frequent values, of all organizations',
+  select distinct format('%I.%I.%I', s.schemaname, s.tablename, s.attname), 'EXPLAIN shows its frequent values, of all organizations',
     case
       when to_regproc('pg_catalog.pg_clear_attribute_stats') is null or x.is_index then
         format('delete from pg_catalog.pg_statistic where starelid = %s and staattnum = %s', c.relation_id, c.attribute)

@@ -14,7 +14,7 @@ as $$
     from pg_class v
     where v.relnamespace = 'data'::regnamespace and v.relkind = 'v'
   ),
-  -- Functions that read tables run as the owner of the views; the two that tell who reads run as the service.
+  -- Functions that read tables run as the owner of the views; the two that return who reads run as the service.
   reading_function as materialized (
     select f.oid as id, f.oid::regprocedure::text as name, f.proowner as owner,
       f.proname in ('organization_id', 'sees_personal') as tells_who_reads
@@ -132,7 +132,7 @@ as $$
   )
 
   union all
-  select c.relation_id::regclass::text, format('Postgres samples the values of %s, which EXPLAIN tells', string_agg(c.column_name, ', ')),
+  select c.relation_id::regclass::text, format('Postgres samples the values of %s, which EXPLAIN shows', string_agg(c.column_name, ', ')),
     case
       when c.relation_id = c.table_id then
         format('alter table %s ', c.relation_id::regclass) || string_agg(format('alter column %I set statistics 0', c.column_name), ', ')

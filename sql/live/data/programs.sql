@@ -38,7 +38,7 @@ select
   case when (select data.sees_personal()) then p.name else data.without_emails(p.name) end as name,
   case when (select data.sees_personal()) then p.product_name else data.without_emails(p.product_name) end as product_name,
   case when (select data.sees_personal()) then p.website_url else data.without_emails(p.website_url) end as website_url,
-  -- Unique in the service: a condition on the column itself would reach its index, and EXPLAIN tell whether another organization has it.
+  -- Unique in the service: a condition on the column itself would reach its index, and EXPLAIN show whether another organization has it.
   p.subdomain || '' as subdomain,
   p.custom_domain,
   p.currency,

@@ -16,7 +16,7 @@ as $$
     from published p
     join pg_class t on t.oid = p.table_id
     join pg_attribute a on a.attrelid = p.table_id and a.attname = p.column_name and a.attgenerated = ''
-    -- Without a key, an update or a deletion could not be told.
+    -- Without a key, an update or a deletion could not be published.
     where exists (select from pg_index i where i.indrelid = t.oid and i.indisprimary)
     group by t.oid
   )

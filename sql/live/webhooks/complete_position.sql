@@ -5,7 +5,7 @@
 -- own are above that. It lets go of the lock once its events are visible, or rolled back. So every position up to the lowest of these keys
 -- has come to its end; up to the last position drawn, where nobody holds one. Writers and readers never wait for each other.
 
--- The upper bits tell the organization, so that its events wait for no other one's; two that share them merely wait for each other.
+-- The upper bits are the organization's, so that its events wait for no other one's; two that share them merely wait for each other.
 create or replace function webhooks.writer_lock_key(organization text, last_position bigint) returns bigint
 language sql immutable
 return ((hashtext(organization) & 32767)::bigint << 48) | last_position;

@@ -3,7 +3,7 @@
 -- under the lock sees all that was committed before it. An event waits until every event of its organization with a lower position has
 -- committed or is rolled back (complete_position.sql), so that endpoints receive events in the order in which the event log lists them.
 --
--- The first row tells how many events it took (the caller repeats until they are less than `max_events`), and the endpoints that it appended to,
+-- The first row has the number of events it took (the caller repeats until they are less than `max_events`), and the endpoints that it appended to,
 -- the slow ones apart. The other rows are runs at some of these, begun for `worker` (run.sql): at `most_endpoints`, where nobody sends. The caller
 -- sees to it that the others get theirs.
 create or replace function webhooks.fan_out(

@@ -10,7 +10,7 @@ const most_failures = 3;
  * `rail start` that ran it was stopped, until it is back: the endpoint is still there then, and what was missed comes.
  */
 export function watchDeliveries(database: Database, { organization_id, endpoint_id }: Registered): { stop(): void } {
-  const told = new Set<string>();
+  const shown = new Set<string>();
   let failures = 0;
   const look = async () => {
     const failed = await run<{ delivery_id: string; attempt: number; error: string }>(
@@ -25,8 +25,8 @@ export function watchDeliveries(database: Database, { organization_id, endpoint_
     if (failures >= most_failures) console.error(back);
     failures = 0;
     for (const { delivery_id, attempt, error } of failed.reverse()) {
-      if (told.has(`${delivery_id} ${attempt}`)) continue;
-      told.add(`${delivery_id} ${attempt}`);
+      if (shown.has(`${delivery_id} ${attempt}`)) continue;
+      shown.add(`${delivery_id} ${attempt}`);
       console.error(`✗ ${delivery_id}, attempt ${attempt}, did not get here: ${error} ${remedy}`);
     }
   };

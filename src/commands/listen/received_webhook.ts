@@ -48,7 +48,7 @@ function same(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** The strict sequence of one endpoint, as the positions in its queue tell it. */
+/** The strict sequence of one endpoint, by the positions in its queue. */
 export class Sequence {
   #last = 0;
   readonly #seen = new Set<string>();

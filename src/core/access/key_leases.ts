@@ -63,7 +63,7 @@ interface Key {
 
 /**
  * Counts the requests of keys. Postgres grants them: to a process for all that wait in it, and of a high limit some more, which need not ask until the
- * second is over. So a key that is revoked or changed is another one in every process within a second, although nobody is told.
+ * second is over. So a key that is revoked or changed is another one in every process within a second, without a notification.
  */
 export class KeyLeases {
   readonly #keys = new Map<string, Key>();

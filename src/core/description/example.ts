@@ -107,8 +107,8 @@ export function exampleOf(schema: Schema, samples: Samples, name: string, instea
   const of = resolve(schema, samples.schemas);
   const other = instead?.(of, name);
   if (other !== undefined) return other;
-  const told = said(of);
-  if (told) return told.value;
+  const known = said(of);
+  if (known) return known.value;
   const [branch] = of.anyOf ?? of.oneOf ?? [];
   if (branch) return exampleOf(branch, samples, name, instead);
   if (of.allOf) return Object.assign({}, ...of.allOf.map((part) => exampleOf(part, samples, name, instead)));
@@ -170,8 +170,8 @@ function exampleString(
 function elsewhere(name: string, samples: Samples): unknown {
   const records = Object.values(samples.schemas).map(({ properties = {} }) => properties);
   const noun = records.find(({ object }) => object?.const !== undefined && `${object.const}_id` === name);
-  const told = Object.entries(samples.records).find(([object]) => `${object}_id` === name)?.[1].id;
-  if (told !== undefined) return told;
+  const known = Object.entries(samples.records).find(([object]) => `${object}_id` === name)?.[1].id;
+  if (known !== undefined) return known;
   const fields = [noun?.id, ...records.map((properties) => properties[name])];
   return fields.flatMap((field) => field?.examples ?? field?.anyOf?.[0]?.examples ?? [])[0];
 }

@@ -46,7 +46,7 @@ export function resolve(schema: Schema, schemas: Schemas): Schema {
 /** `Partner` of `#/components/schemas/Partner`. */
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1);
 
-/** Takes back what zod adds to a JSON Schema that tells a reader nothing, or more than is meant, and what it leaves out. */
+/** Takes back what zod adds to a JSON Schema that means nothing to a reader, or more than is meant, and what it leaves out. */
 export function override({
   zodSchema,
   jsonSchema,
@@ -58,7 +58,7 @@ export function override({
   const { format, offset } = zodSchema._zod.def as { format?: string; offset?: boolean };
   if (jsonSchema.format !== undefined && format !== 'email' && !offset) delete jsonSchema.pattern;
   delete jsonSchema.propertyNames;
-  // A default that is said and not filled in, so that code can tell what was sent: zod drops it where the schema also transforms.
+  // A default that is said and not filled in, so that code knows what was sent: zod drops it where the schema also transforms.
   const { default: said } = (z.globalRegistry.get(zodSchema) ?? {}) as { default?: string | number };
   if (said !== undefined) jsonSchema.default = said;
   // The one recursive schema without a name is z.json(): any JSON.

@@ -231,9 +231,9 @@ const fileContent = ({ file }: Operation): Record<string, Media> =>
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
 function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
   const { body: validator, upload, bulk_of } = operation;
-  const toldOf = ({ name, example }: Operation) => samples.operations[name]?.body ?? example;
-  const one = bulk_of && toldOf(bulk_of);
-  const told = toldOf(operation) ?? (one && [one]) ?? exampleBody(schema, samples, validator);
+  const givenExample = ({ name, example }: Operation) => samples.operations[name]?.body ?? example;
+  const one = bulk_of && givenExample(bulk_of);
+  const body_example = givenExample(operation) ?? (one && [one]) ?? exampleBody(schema, samples, validator);
   const filesTaken = Object.fromEntries(
     (bulk_of ? [media_types.ndjson] : (upload?.media_types ?? [])).map((type) => [
       type,
@@ -242,7 +242,7 @@ function bodyOf(operation: Operation, { schema }: Media, samples: Samples) {
   );
   return {
     required: !validator.safeParse(undefined).success,
-    content: { [json]: { schema, example: told } as Media, ...filesTaken },
+    content: { [json]: { schema, example: body_example } as Media, ...filesTaken },
   };
 }
 
@@ -252,12 +252,12 @@ function changesBy(
   { properties = {} }: Schema,
   { noun, body, samples }: { noun: string; body: unknown; samples: Samples },
 ): Record<string, unknown> {
-  const told = samples.operations[name]?.reply;
-  if (properties.deleted) return { id: exampleOf({ type: 'string' }, samples, `${noun}_id`), object: noun, ...told };
-  if (method !== 'PATCH' || !body) return { ...told };
+  const reply_example = samples.operations[name]?.reply;
+  if (properties.deleted) return { id: exampleOf({ type: 'string' }, samples, `${noun}_id`), object: noun, ...reply_example };
+  if (method !== 'PATCH' || !body) return { ...reply_example };
   const sent = Object.entries(body).filter(([field]) => field in properties);
   const updated = properties.updated_at ? { updated_at: update_time } : {};
-  return { ...Object.fromEntries(sent), ...updated, ...told };
+  return { ...Object.fromEntries(sent), ...updated, ...reply_example };
 }
 
 const isNothing = ({ type, properties = {} }: Schema): boolean =>

@@ -71,7 +71,7 @@ export function sha256(...values: (string | Buffer)[]): Buffer {
   return hash.digest();
 }
 
-/** Compares two texts without telling by its duration where they differ. */
+/** Compares two texts in a time that does not reveal where they differ. */
 export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));
 
 const keyId = (key: Buffer): Buffer => sha256(key).subarray(0, 4);

@@ -198,7 +198,7 @@ async function answer(
     ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
     ahead: request.validationError ? undefined : readAhead(request, operation),
   };
-  const { rejection, told } = await askOutside(request, operation, { store, services, asked });
+  const { rejection, found } = await askOutside(request, operation, { store, services, asked });
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
@@ -206,7 +206,7 @@ async function answer(
     if (rejection) throw rejection;
     const { params, query, body } = request;
     const result = await operation
-      .run({ tx, caller, services, params, query, body, asked: told, ahead: await tx.ahead })
+      .run({ tx, caller, services, params, query, body, asked: found, ahead: await tx.ahead })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
     const reply = replyOf(request, operation, result);
@@ -233,14 +233,14 @@ async function askOutside(
   request: FastifyRequest,
   { ask }: Operation,
   { store, services, asked }: Answering,
-): Promise<{ rejection?: Problem; told?: unknown }> {
+): Promise<{ rejection?: Problem; found?: unknown }> {
   if (!ask || request.validationError) return {};
   try {
     const caller = request.presented as Presented;
     const { organization_id } = caller;
     const read = <Result>(work: (tx: Tx) => Promise<Result>) =>
       transaction(store, { organization_id, request_id: request.id, asked }, work);
-    return { told: await ask({ caller, params: request.params, body: request.body, services, read }) };
+    return { found: await ask({ caller, params: request.params, body: request.body, services, read }) };
   } catch (error) {
     if (error instanceof Problem) return { rejection: error };
     throw error;

@@ -27,7 +27,7 @@ declare module 'fastify' {
     address_rate: AddressRate;
     key_leases: KeyLeases;
     answer_ms: number;
-    /** Is told of requests that have taken half of the time that they may. */
+    /** Called for requests that have taken half of the time that they may. */
     whenSlow: () => void;
     reader_limits: ReaderLimits;
     open_streams: OpenStreams;

@@ -11,7 +11,7 @@ const step_every_ms = 1_000;
 
 let skew_ms: number | undefined;
 /** What the log says of it: 0 where it says nothing, or that all is well. */
-let told_ms = 0;
+let logged_ms = 0;
 
 gauge(
   'rail_clock_skew_seconds',
@@ -39,17 +39,17 @@ export async function readClock(database: Database, log: Logger): Promise<ClockR
   const [after, answered] = [Date.now(), performance.now()];
   const now = row?.now as number;
   learnTime(now, asked, answered);
-  // Less than the way there and back takes cannot be told.
+  // Less than the way there and back takes cannot be measured.
   skew_ms = Math.max(before - now, 0) + Math.min(after - now, 0);
   const is_off = Math.abs(skew_ms) > most_skew_ms;
-  tell(is_off ? skew_ms : 0, log);
+  logSkew(is_off ? skew_ms : 0, log);
   return { now, is_off };
 }
 
-function tell(off_ms: number, log: Logger): void {
-  const is_told = Math.abs(off_ms - told_ms) <= most_skew_ms && (off_ms === 0) === (told_ms === 0);
-  if (is_told) return;
-  told_ms = off_ms;
+function logSkew(off_ms: number, log: Logger): void {
+  const is_logged = Math.abs(off_ms - logged_ms) <= most_skew_ms && (off_ms === 0) === (logged_ms === 0);
+  if (is_logged) return;
+  logged_ms = off_ms;
   const skew_s = Math.round(off_ms / 1_000);
   if (skew_s === 0) log.info("The clock of this process agrees with Postgres' again.");
   else

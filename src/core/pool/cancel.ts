@@ -17,7 +17,7 @@ interface Connected {
 }
 
 /**
- * Cancels whatever the connection runs, from now on until it is told to stop.
+ * Cancels whatever the connection runs, from now on until it is stopped.
  * @returns what stops it, once no request to cancel is on its way any more: false where one may yet hit who has the connection next
  */
 export function cancelling(client: pg.PoolClient): () => Promise<boolean> {

@@ -158,7 +158,7 @@ export async function setPrivileges(client: Session): Promise<string[]> {
 }
 
 /**
- * Sets right what a restored database has lost, as far as this user may. What it may not stops nothing: `rail audit` tells of it too.
+ * Sets right what a restored database has lost, as far as this user may. What it may not stops nothing: `rail audit` reports it too.
  * @param report takes what is left to run, a sentence each
  * @returns the statements that were run
  */
@@ -173,7 +173,7 @@ export async function restoreProtection(client: Session, report: (line: string) 
   return lost.flatMap(({ statement }) => (still.has(statement) ? [] : [statement]));
 }
 
-/** Each schema of the service may have a function that tells what its privileges lack. */
+/** Each schema of the service may have a function that returns the privileges it lacks. */
 async function readMissing(client: Session, name = 'missing_privileges'): Promise<Missing[]> {
   const { rows: functions } = await client.query<{ name: string }>(
     `

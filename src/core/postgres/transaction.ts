@@ -199,7 +199,7 @@ export class Tx {
     this.#sent.push(sent);
   }
 
-  /** Runs work that may fail by itself: what it wrote, told and enqueued is undone then, and what it locked stays locked. */
+  /** Runs work that may fail by itself: what it wrote, emitted and enqueued is undone then, and what it locked stays locked. */
   async part<T>(work: () => Promise<T>): Promise<T> {
     const kept = [this.#drafts, this.#jobs, this.#last, this.#sent].map((list) => [list, list.length] as const);
     await this.all(sql`savepoint part`);

@@ -34,7 +34,7 @@ export class Thread<Task, Answer> {
   /**
    * A process that ends does not wait for it.
    * @param module calls `answerTasks`
-   * @param ended is told once, when it has ended: whoever waited has failed with the same error
+   * @param ended called once, when it has ended: whoever waited has failed with the same error
    */
   constructor(module: URL, { name, most_heap_mib, data }: ThreadOptions, ended: (error: Error) => void) {
     this.#worker = new Worker(module, {

@@ -22,7 +22,7 @@ import { default_rows } from './schema/pages.ts';
 /** The number and the length of the documents that are cached: a client sends the same ones again and again. */
 const most_kept = 200;
 const longest_kept = 10_000;
-/** Errors that are told of a query. */
+/** The number of errors that a query returns. */
 const most_errors = 5;
 
 export interface Asked {

@@ -4,7 +4,7 @@ export function loadEndpoint(): Promise<typeof import('./endpoint.ts')> {
   return import('./endpoint.ts');
 }
 
-/** Grafast prints advice for developers unless it is told that this is no development. It reads that from nowhere else. */
+/** Grafast prints advice for developers unless a setting says that this is no development. It reads that from nowhere else. */
 export function quiet(): void {
   process.env.GRAPHILE_ENV ??= 'production';
 }

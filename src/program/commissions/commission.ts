@@ -185,6 +185,6 @@ export function commissionOf(
   };
 }
 
-/** Records the commission of a sale, which is then to be told. */
+/** Records the commission of a sale, whose event the caller emits. */
 export const createSaleCommission = async (...given: Parameters<typeof commissionOf>): Promise<Commission> =>
   (await commissions.insert(given[0], commissionOf(...given))) as Commission;

@@ -52,12 +52,12 @@ export interface PayoutAttempt {
   settled: boolean;
   excess_commission_id: string | null;
   bookings: Bookings | null;
-  owner_told_at: string | null;
+  owner_notified_at: string | null;
 }
 
 /** The columns of attempts, called `t`. */
 export const attemptColumns = raw(
-  'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id bookings owner_told_at'
+  'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id bookings owner_notified_at'
     .split(' ')
     .map((column) => `t.${column}`)
     .join(', '),

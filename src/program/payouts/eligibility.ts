@@ -1,6 +1,6 @@
 /** Who is paid, as pure functions on plain values: see README.md. Every `_minor` is an integer in minor units. */
 
-/** Why a balance is not paid, in the order in which the first that applies is told. */
+/** Why a balance is not paid, in order: the first that applies is reported. */
 export const not_eligible_reasons = [
   'negative_balance',
   'no_payout_method',

@@ -35,7 +35,7 @@ export async function withOpenAttempt(tx: Tx, failed: Payout[]): Promise<Set<str
 
 /**
  * "DELETE, after a look-up at the rail": what a provider was asked to pay is given up only when a look-up after the failure found it unpaid.
- * Else a look-up is requested, and the caller told to come back.
+ * Else a look-up is requested, and the caller asked to come back.
  * @throws Problem payout_locked, which keeps the request for the look-up
  */
 export async function confirmNotPaid(tx: Tx, payout: Payout): Promise<void> {

@@ -16,7 +16,7 @@ const most_attached_lines = 20_000;
 interface PaidPayout {
   program_id: string;
   /** True if the partner is notified. */
-  is_told: boolean;
+  is_notified: boolean;
 }
 
 /**
@@ -33,16 +33,16 @@ export async function mailPaid(store: Store, organization_id: string, payout_id:
   await transaction(store, service_opening, (tx) => queuePaid(tx, { organization_id, statement, attachment }));
 }
 
-/** @returns whether the partner is to be told of it */
+/** @returns whether the partner is to be notified */
 async function numbered(tx: Tx, payout_id: string): Promise<boolean> {
   const paid = await tx.maybe<PaidPayout>(sql`
-    select t.program_id, t.partner_told_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null as is_told
+    select t.program_id, t.partner_notified_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null as is_notified
     from program.payout t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
     where ${tenant(tx)} and t.id = ${payout_id} and t.status = 'paid' and t.livemode`);
   if (!paid) return false;
   await numberStatements(tx, paid.program_id);
-  return paid.is_told;
+  return paid.is_notified;
 }
 
 /** The statement as a PDF. The package that draws is loaded with the first. */
@@ -61,22 +61,22 @@ interface PaidMail {
   attachment: Attachment | undefined;
 }
 
-/** For the service itself: tenants cannot write mail. Nothing where another job has told of this payment, or it came back meanwhile. */
+/** For the service itself: tenants cannot write mail. Nothing where another job has notified them of this payment, or it came back meanwhile. */
 async function queuePaid(tx: Tx, { organization_id, statement, attachment }: PaidMail): Promise<void> {
   const { payout, program, currency } = statement;
-  const told = await tx.maybe<{ recipient: string }>(sql`
+  const notified = await tx.maybe<{ recipient: string }>(sql`
     update program.payout t
-    set partner_told_of = t.paid_at
+    set partner_notified_of = t.paid_at
     from program.partner p
     where t.organization_id = ${organization_id} and t.id = ${payout.id} and t.status = 'paid' and t.paid_at = ${payout.paid_at}::timestamptz
-      and t.partner_told_of is distinct from t.paid_at
+      and t.partner_notified_of is distinct from t.paid_at
       and p.organization_id = t.organization_id and p.id = t.partner_id and p.email_payout_paid and p.deleted_at is null
     returning p.email as recipient`);
-  if (!told) return;
+  if (!notified) return;
   const amount = formatMoney(payout.amount_minor, currency);
   await queueMail(tx, {
     organization_id,
-    recipient: told.recipient,
+    recipient: notified.recipient,
     subject: `Your payout of ${amount} from ${program.name.replaceAll(/\s+/g, ' ')}`,
     text: textOf(statement, attachment !== undefined),
     ...(attachment ? { attachment } : {}),

@@ -75,7 +75,7 @@ export const payoutOperations: Operation[] = readOperations({
 
 /**
  * Locks a payout whose money is to move. Its batch is locked before: it must be ready, and is not deleted meanwhile.
- * @param check throws where the payout's own status does not allow it, which is told first
+ * @param check throws where the payout's own status does not allow it, which is reported first
  * @throws Problem payout_locked
  */
 export async function lockApproved(tx: Tx, payout_id: string, check: (payout: Payout) => unknown): Promise<Payout> {

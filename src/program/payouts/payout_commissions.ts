@@ -1,4 +1,4 @@
-/** The commissions of payouts, changed and told as a whole: a payout may hold some, or hundreds of thousands. */
+/** The commissions of payouts, changed as a whole, each with its event: a payout may hold some, or hundreds of thousands. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -15,7 +15,7 @@ export const notedFor = (tx: Tx, noted: Sql): Sql => sql`t.id = any(array(
   select l.commission_id from program.payout_commission l where l.organization_id = ${tx.organization_id} and ${noted}))`;
 
 /**
- * Changes all commissions of a payout, which the caller has locked, and tells each. Many are told when all of them are locked, a page at a time:
+ * Changes all commissions of a payout, which the caller has locked, and emits an event for each. Many events are emitted when all of them are locked, a page at a time:
  * memory does not grow with the payout.
  * @param set of `program.commission`; they stay in their payout
  */
@@ -23,14 +23,14 @@ export async function changeCommissions(
   tx: Tx,
   payout_id: string,
   set: Sql,
-  tell: (commission: Commission) => void,
+  emit: (commission: Commission) => void,
 ): Promise<void> {
   const changed = await changeInPages(tx, payout_id, set, (page, at) => {
-    if (at === 0 && page.length < most_commissions) page.forEach(tell);
+    if (at === 0 && page.length < most_commissions) page.forEach(emit);
   });
   if (changed < most_commissions) return;
   for await (const page of pagesOf(tx, payout_id)) {
-    page.forEach(tell);
+    page.forEach(emit);
     await tx.writeEmitted();
   }
 }

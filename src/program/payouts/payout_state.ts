@@ -82,8 +82,8 @@ export function statusAfter(
       'The payout was sent in test mode and has ended: its commissions are due again, and the next batch includes them.',
     );
   }
-  const is_told = action === 'mark_paid' || action === 'mark_failed';
-  if (is_told && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
+  const is_outcome = action === 'mark_paid' || action === 'mark_failed';
+  if (is_outcome && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
     throw new Problem('payout_locked', `The payout was sent, and ${payout.method} will report whether it is paid.`);
   }
   return transition(payout_states, payout.status, action, 'payout_locked');

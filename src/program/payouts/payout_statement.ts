@@ -214,7 +214,7 @@ const whatItHolds = ({ id }: Payout): Sql => sql`
   program.payout_commission l
     on l.organization_id = t.organization_id and l.payout_id = t.payout_id and l.commission_id = t.id and ${ofPayout(id)}`;
 
-/** The same of a payout that was paid, returned and given up: its commissions are in another one, or in none. Each is told once. */
+/** The same of a payout that was paid, returned and given up: its commissions are in another one, or in none. Each is listed once. */
 const whatItPaid = (tx: Tx, { id }: Payout): Sql => sql`
   (
     select distinct e.commission_id, -e.amount_minor as amount_minor, null::bigint as sale_amount_minor

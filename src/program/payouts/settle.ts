@@ -57,9 +57,9 @@ export async function settlePaid(
   const commissions_by_payout = Map.groupBy(settled, ({ payout_id }) => payout_id);
   return rows.map((settlement) => {
     const payout = payouts_by_id.get(settlement.id) as Payout;
-    tellPaid(tx, payout, settlement);
+    emitPaid(tx, payout, settlement);
     for (const commission of commissions_by_payout.get(settlement.id) ?? [])
-      tellCommissionPaid(tx, commission, settlement);
+      emitCommissionPaid(tx, commission, settlement);
     return payout;
   });
 }
@@ -67,9 +67,9 @@ export async function settlePaid(
 async function settleLarge(tx: Tx, settlement: Settlement & { id: string }): Promise<Payout> {
   const { id, paid_at } = settlement;
   const [paid] = (await payAll(tx, [settlement])) as [Payout];
-  tellPaid(tx, paid, settlement);
+  emitPaid(tx, paid, settlement);
   await changeCommissions(tx, id, sql`status = 'paid', paid_at = ${paid_at}::timestamptz`, (commission) =>
-    tellCommissionPaid(tx, commission, settlement),
+    emitCommissionPaid(tx, commission, settlement),
   );
   return paid;
 }
@@ -81,12 +81,12 @@ const endOfTest = (
 
 type Settled = Pick<Settlement, 'paid_at'> & { id: string };
 
-function tellPaid(tx: Tx, payout: Payout, { id, paid_at }: Settled): void {
+function emitPaid(tx: Tx, payout: Payout, { id, paid_at }: Settled): void {
   tx.emit(event('payout.paid', { ...payout, paid_at }));
   tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id, paid_at });
 }
 
-const tellCommissionPaid = (tx: Tx, commission: Commission, { id, paid_at }: Settled): void =>
+const emitCommissionPaid = (tx: Tx, commission: Commission, { id, paid_at }: Settled): void =>
   tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: id }));
 
 /** Whoever says what became of what was sent in test mode, nobody was paid. What was never sent can be paid outside of Rail in any mode. */
@@ -159,7 +159,7 @@ const numberStatement = (tx: Tx, { id, program_id }: Payout) =>
     where ${tenant(tx)} and t.id = ${id} and t.statement_number is null`);
 
 /**
- * "Payouts of a rail in test mode never count as paid, and free their commissions at the end": nothing but `payout.deleted` is told, since
+ * "Payouts of a rail in test mode never count as paid, and free their commissions at the end": nothing but `payout.deleted` is emitted, since
  * for the books there is no such payout. It can still be read.
  */
 async function endTest(tx: Tx, payout: Payout, changes: Partial<Payout>): Promise<Payout> {

@@ -205,7 +205,7 @@ export const settings = {
 };
 
 /**
- * The database refuses a domain that is taken: a program of another organization is not visible here, and nothing is told of it.
+ * The database refuses a domain that is taken: a program of another organization is not visible here, and nothing about it is revealed.
  * @throws Problem resource_already_exists without the program that has the domain; any other error as it is
  */
 export function refuseTakenDomain(error: unknown): never {

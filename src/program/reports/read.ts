@@ -143,7 +143,7 @@ function boundsOf(before: Interval_[], now: Interval_[], { current, previous }: 
     : [(previous as Window | undefined)?.from ?? current.from, current.to];
 }
 
-/** In the order of time, unless told otherwise. */
+/** In the order of time, unless the query says otherwise. */
 function sorted<Row extends object>(rows: Row[], { metric, descending, limit }: Options): Row[] {
   if (metric === undefined) return rows.slice(0, limit);
   const value = (row: Row): number => (row as Record<string, number>)[metric] as number;

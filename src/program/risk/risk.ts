@@ -15,7 +15,7 @@ type Subject = Pick<RiskFlagDraft, 'program_id' | 'partner_id' | 'customer_id'>;
 
 /** Checks a new customer: self-referral, disposable email address, and other customers from the same IP address. */
 export async function assessCustomer(tx: Tx, customer_id: string): Promise<void> {
-  // Locked, so that nothing is told of a customer who is erased meanwhile.
+  // Locked, so that no event names a customer who is erased meanwhile.
   const customer = await customers.find(tx, sql`${tenant(tx)} and t.id = ${customer_id}`, lockOf('share'));
   if (!customer) return;
   const { program_id, partner_id } = customer;

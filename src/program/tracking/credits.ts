@@ -89,10 +89,10 @@ export class Credits {
   create(click: ClickRow, expires_at: string): Live {
     const { program_id, partner_id, link_id, landing_url, country, visitor_token, request_id } = click;
     const { now } = this.#tx;
-    const told = { program_id, partner_id, link_id, landing_url, utm: utmOf(landing_url), expires_at };
+    const shown = { program_id, partner_id, link_id, landing_url, utm: utmOf(landing_url), expires_at };
     const row = {
       id: newId('ref'),
-      ...told,
+      ...shown,
       tracked_by: 'link' as const,
       status: 'visit' as const,
       created_at: now,

@@ -104,8 +104,8 @@ export function contactPages(home: Page, most: number): ContactPage[] {
   const linked = linkedPages(home);
   const firsts = order.flatMap((kind) => linked.find((page) => page.kind === kind) ?? []);
   const others = linked.filter((page) => !firsts.includes(page));
-  const is_told = linked.some(({ kind }) => kind === 'contact' || kind === 'imprint');
-  const guesses = is_told ? [] : guessedPages(home);
+  const has_contact = linked.some(({ kind }) => kind === 'contact' || kind === 'imprint');
+  const guesses = has_contact ? [] : guessedPages(home);
   const chosen = new Map<string, ContactPage>();
   for (const page of [...firsts, ...guesses, ...others]) if (!chosen.has(page.url)) chosen.set(page.url, page);
   return [...chosen.values()].slice(0, most);

@@ -17,7 +17,7 @@ import { hashesOf } from './address.ts';
 import { byHand, first_found_rank } from './by_hand.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus } from './email_status.ts';
-import { insertAddresses, markBarred, tellRevealed } from './insert_address.ts';
+import { insertAddresses, markBarred, emitRevealed } from './insert_address.ts';
 import { refreshBars } from './refresh_bars.ts';
 
 /** An address as something found it. */
@@ -62,7 +62,7 @@ export async function addAddresses(
     sources.map((source) => ({ prospect_id, data: { source, addresses: added.length } })),
   );
   await markBarred(tx, vault, added, by);
-  await tellRevealed(tx, added);
+  await emitRevealed(tx, added);
   return added.length;
 }
 

@@ -8,7 +8,7 @@ import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
 import { openByHand } from './by_hand.ts';
-import { insertAddresses, markBarred, prospectsOf, recordAdded, tellRevealed } from './insert_address.ts';
+import { insertAddresses, markBarred, prospectsOf, recordAdded, emitRevealed } from './insert_address.ts';
 
 export interface GivenAddress {
   prospect_id: string;
@@ -34,7 +34,7 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
   if (added.length === 0) return new Set();
   recordAdded(tx, added, by);
   await markBarred(tx, vault, added, by);
-  await tellRevealed(tx, added);
+  await emitRevealed(tx, added);
   return new Set(prospectsOf(added));
 }
 

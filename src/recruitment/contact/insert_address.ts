@@ -97,7 +97,7 @@ export const recordAdded = (tx: Tx, added: Added[], by: Actor): void =>
   );
 
 /** Tells that addresses are known, with source and verification of the best one of each prospect, where a new one is usable. */
-export async function tellRevealed(tx: Tx, added: Added[]): Promise<void> {
+export async function emitRevealed(tx: Tx, added: Added[]): Promise<void> {
   type Best = Pick<EmailAddress, 'source' | 'verification'> & {
     prospect_id: string;
     addresses: number;

@@ -48,7 +48,7 @@ export type Target =
 
 /**
  * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that is marked by it, or for a stronger reason than
- * before; an unsubscribe sets `unsubscribed_at` instead and tells nothing. Of what is barred already, a stronger reason replaces a weaker one.
+ * before; an unsubscribe sets `unsubscribed_at` instead and emits nothing. Of what is barred already, a stronger reason replaces a weaker one.
  * @param because.others prospects whom it concerns besides those that are barred by it: who held an address, and holds it no longer
  * @param because.source_message_id the message whose text was classified to ask for it: a person can take that back (`take_back.ts`). Whatever else says the same makes it last
  * @returns the entry that holds, its value sealed, and whether anything changed

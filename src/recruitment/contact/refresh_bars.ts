@@ -143,7 +143,7 @@ export async function refreshMarks(
     tx,
     changes.filter(({ now }) => now !== null).map(({ id }) => id),
   );
-  tellMarks(tx, changes, by, lift_reason);
+  emitMarks(tx, changes, by, lift_reason);
 }
 
 interface Change {
@@ -153,8 +153,8 @@ interface Change {
   entry_id: string | null;
 }
 
-/** A weaker reason, because a stronger entry was lifted, is not told: the prospect is barred as before. */
-function tellMarks(tx: Tx, changes: Change[], by: Actor, lift_reason: LiftReason): void {
+/** A weaker reason, because a stronger entry was lifted, emits nothing: the prospect is barred as before. */
+function emitMarks(tx: Tx, changes: Change[], by: Actor, lift_reason: LiftReason): void {
   const by_user_id = by.user_id;
   const added = changes.filter(({ before, now }) => now !== null && (before === null || outranks(now, before)));
   const lifted = changes.filter(({ now }) => now === null);

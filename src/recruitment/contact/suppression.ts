@@ -14,7 +14,7 @@ import { type AddressHashes, hashesOf } from './address.ts';
 export const kinds = ['address', 'domain', 'prospect'] as const;
 export const reasons = ['manual', 'angry_reply', 'legal', 'unsubscribed', 'complaint', 'hard_bounce'] as const;
 export type Reason = (typeof reasons)[number];
-/** Those that mark the prospects they hit, and tell it. The others bar an address alone. */
+/** Reasons that mark the prospects they hit, and emit the event. The others bar an address alone. */
 export const mark_reasons = ['manual', 'legal', 'angry_reply', 'complaint'] as const;
 export type MarkReason = (typeof mark_reasons)[number];
 export const isMark = (reason: Reason): reason is MarkReason => mark_reasons.includes(reason as MarkReason);

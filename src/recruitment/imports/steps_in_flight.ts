@@ -1,5 +1,5 @@
 /**
- * Steps of an import, two at a time: while the rows of one are told and committed, Postgres inserts those of the next one. Steps commit in the
+ * Steps of an import, two at a time: while the events of one are emitted and committed, Postgres inserts those of the next one. Steps commit in the
  * order of the file, and those that have a prospect in common run one after the other, so that what comes of each row is as if all did.
  */
 import sql from 'sql-template-tag';

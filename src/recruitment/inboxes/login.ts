@@ -101,11 +101,11 @@ function isDeferred(error: unknown): boolean {
   return (authenticationFailed === true && responseStatus !== undefined) || (code === 'EAUTH' && !!responseCode);
 }
 
-/** In plain words, and nothing that the server said; empty where the error does not tell. */
+/** In plain words, and nothing that the server said; empty where the error does not say. */
 function faultOf(error: unknown): string {
   const { code = '', message, responseCode } = error as Error & { code?: string; responseCode?: number };
   if (responseCode) return `: it answered ${responseCode}`;
-  // nodemailer gives every error of a socket the code ESOCKET: then its message tells.
+  // nodemailer gives every error of a socket the code ESOCKET: then its message decides.
   const fault = code === 'ESOCKET' ? message : code;
   if (/certificate|altnames|CERT|SELF_SIGNED|UNABLE_TO_/.test(fault))
     return ': its certificate is not valid for the host';

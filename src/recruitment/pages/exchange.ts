@@ -67,7 +67,7 @@ async function exchange(url: URL, { agent, user_agent, accept, most_bytes }: Req
     headers: { 'user-agent': user_agent, accept, 'accept-encoding': 'gzip, deflate, br' },
     signal,
   });
-  // Whoever destroys it early is not told so again.
+  // Whoever destroys it early gets no second error.
   body.on('error', () => {});
   if (statusCode < 200 || statusCode > 299) {
     body.destroy();

@@ -1,4 +1,4 @@
-/** Goes through HTML of strangers, in bounded time, and tells what a reader would see. */
+/** Goes through HTML of strangers, in bounded time, and reports what a reader would see. */
 import { Parser } from 'htmlparser2';
 
 /** The context of a text in the document. */

@@ -16,7 +16,7 @@ import { type Prospect, prospects } from './prospect.ts';
 export async function assign(tx: Tx, prospect: Prospect, member_id: string | null, by: Actor): Promise<Prospect> {
   const { assignee_member_id: previous_member_id } = prospect;
   if (previous_member_id === member_id) return prospect;
-  tellAssigned(tx, [{ ...prospect, previous_member_id }], member_id, by);
+  emitAssigned(tx, [{ ...prospect, previous_member_id }], member_id, by);
   return prospects.update(tx, prospect.id, { assignee_member_id: member_id });
 }
 
@@ -48,7 +48,7 @@ export async function unassign(tx: Tx, member_id: string, most: number): Promise
       returning t.id, t.brand_id
     )
     select c.id, c.brand_id from changed c order by c.id`);
-  tellAssigned(
+  emitAssigned(
     tx,
     unassigned.map((row) => ({ ...row, previous_member_id: member_id })),
     null,
@@ -59,7 +59,7 @@ export async function unassign(tx: Tx, member_id: string, most: number): Promise
 
 type Reassigned = Pick<Prospect, 'id' | 'brand_id'> & { previous_member_id: string | null };
 
-function tellAssigned(tx: Tx, rows: Reassigned[], assignee_member_id: string | null, by: Actor): void {
+function emitAssigned(tx: Tx, rows: Reassigned[], assignee_member_id: string | null, by: Actor): void {
   for (const { id: prospect_id, brand_id, previous_member_id } of rows) {
     const members = { assignee_member_id, previous_member_id, by_member_id: by.member_id };
     tx.emit(event('affiliate.assigned', tx.organization_id, { prospect_id, brand_id, ...members }));

@@ -50,14 +50,14 @@ export async function createProspects(tx: Tx, vault: Vault, rows: NewProspect[],
     tx,
     wanted.filter((row) => !inserted.has(keyOf(row))),
   );
-  tellAdded(tx, wanted, inserted, origin);
-  tellBarred(tx, wanted, bars, inserted, origin);
-  const told = new Set<string>();
+  emitAdded(tx, wanted, inserted, origin);
+  emitBarred(tx, wanted, bars, inserted, origin);
+  const seen = new Set<string>();
   return rows.map((row) => {
     const key = keyOf(row);
     const id = inserted.get(key) ?? existing.get(key);
-    const is_new = inserted.has(key) && !told.has(key);
-    told.add(key);
+    const is_new = inserted.has(key) && !seen.has(key);
+    seen.add(key);
     return id === undefined ? undefined : { id, is_new };
   });
 }
@@ -137,7 +137,7 @@ async function existingOf(tx: Tx, rows: Key[]): Promise<Map<string, string>> {
   return new Map(existing.map((row) => [keyOf(row), row.id]));
 }
 
-function tellAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, { source, by = nobody }: Origin): void {
+function emitAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, { source, by = nobody }: Origin): void {
   const added = rows.flatMap((row) => {
     const prospect_id = inserted.get(keyOf(row));
     return prospect_id === undefined ? [] : [{ prospect_id, channel: row.channel }];
@@ -154,8 +154,8 @@ function tellAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, {
   }
 }
 
-/** Told as if the entry on the domain were made now. */
-function tellBarred(
+/** Emits the events of barred prospects, as if the entry on the domain were made now. */
+function emitBarred(
   tx: Tx,
   rows: NewProspect[],
   bars: (SiteBar | undefined)[],

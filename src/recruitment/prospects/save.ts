@@ -18,7 +18,7 @@ import { type Prospect, prospects, refuseSample, requireLiveKey } from './prospe
 /**
  * Saves prospects of one brand, whose rows the caller has locked, to a list or to none. Tells it of each that was not there yet.
  * @param list_id of a list of their brand
- * @returns the ids of those that it was told of
+ * @returns the ids of those whose event was emitted
  */
 export async function saveProspects(tx: Tx, rows: Prospect[], list_id: string | null, by: Actor): Promise<string[]> {
   const added = list_id === null ? rows.filter(({ saved }) => !saved) : await addToList(tx, rows, list_id);

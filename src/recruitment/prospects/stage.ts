@@ -37,7 +37,7 @@ interface Move {
 /** In these nobody is sent emails of campaigns: moving a prospect there stops their sequences. */
 const stages_without_outreach: Stage[] = ['negotiating', 'agreed', 'active', 'lost'];
 
-/** Moves a prospect, whose row the caller has locked. What is there already tells nothing. @returns it as it is now */
+/** Moves a prospect, whose row the caller has locked. A prospect that is there already emits nothing. @returns it as it is now */
 export async function moveStage(tx: Tx, prospect: Prospect, { to, reason, by, words }: Move): Promise<Prospect> {
   const { id: prospect_id, stage: from } = prospect;
   if (stages_without_outreach.includes(to)) await stopSequences(tx, [prospect_id]);

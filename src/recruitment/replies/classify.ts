@@ -15,7 +15,7 @@ export interface Classification {
   kind: ReplyKind;
   /** From 0 to 1: how often a classification like this is right. Below 0.55 somebody should look at it. */
   confidence: number;
-  /** ISO 639-1; null where the text does not tell. */
+  /** ISO 639-1; null where the text does not show it. */
   language: string | null;
   /** The writer wishes to get no more mail. With any kind but `angry` the mail is no reply, but an unsubscribe. */
   unsubscribe: boolean;

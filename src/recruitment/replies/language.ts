@@ -22,7 +22,7 @@ for (const language of languages) {
 const few_words = 6;
 const most_characters = 1_000;
 
-/** The language of a text (ISO 639-1); null where nothing tells it. */
+/** The language of a text (ISO 639-1); null where nothing shows it. */
 export function languageOf(text: string): string | null {
   const short = text.slice(0, most_characters);
   const words = wordsIn(read(short));
@@ -55,7 +55,7 @@ export const isOtherScript = (text: string): boolean => {
 export const resemblesKnown = (text: string): boolean =>
   vocabularies.has(detectAll(text.slice(0, most_characters))[0]?.lang ?? '');
 
-/** The likeliest language of a text that is in none with a lexicon; null where nothing tells it. */
+/** The likeliest language of a text that is in none with a lexicon; null where nothing shows it. */
 export function foreignLanguage(text: string): string | null {
   const [likeliest] = detectAll(text.slice(0, most_characters)).filter(
     ({ lang }) => lang.length === 2 && !vocabularies.has(lang),

@@ -43,7 +43,7 @@ export async function queueScan(
     { on_conflict: sql`on conflict do nothing` },
   );
   if (!queued) return undefined;
-  if (is_stopped) tellStopped(tx, id, brand.id, trigger);
+  if (is_stopped) emitStopped(tx, id, brand.id, trigger);
   else tx.enqueue('recruitment/run_scan', { organization_id: tx.organization_id, id });
   return id;
 }
@@ -52,7 +52,7 @@ export async function queueScan(
 const ceilingOf = ({ scan_ceiling_minor }: ScannedBrand): number | null =>
   scan_ceiling_minor === null ? null : Math.min(scan_ceiling_minor, most_ceiling_minor);
 
-const tellStopped = (tx: Tx, scan_id: string, brand_id: string, trigger: Trigger): void =>
+const emitStopped = (tx: Tx, scan_id: string, brand_id: string, trigger: Trigger): void =>
   tx.emit(
     event('scan.completed', tx.organization_id, { scan_id, brand_id, trigger, state: 'stopped_at_ceiling', found: 0 }),
   );

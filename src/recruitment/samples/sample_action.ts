@@ -6,20 +6,20 @@ import { event } from '../events/event.ts';
 import type { HiddenReason, Stage } from '../events/fields.ts';
 import { lockSample, type SampleProspect, writeSample } from './sample_prospect.ts';
 
-const tell = (tx: Tx, draft: EventDraft): void => tx.emit({ ...draft, livemode: false });
+const emitTest = (tx: Tx, draft: EventDraft): void => tx.emit({ ...draft, livemode: false });
 
 export async function saveSample(tx: Tx, sample_id: string): Promise<SampleProspect> {
   const sample = await lockSample(tx, sample_id);
   if (sample.saved) return sample;
   const { id: prospect_id, channel, key } = sample;
-  tell(tx, event('affiliate.saved', tx.organization_id, { prospect_id, channel, key, list_id: null }));
+  emitTest(tx, event('affiliate.saved', tx.organization_id, { prospect_id, channel, key, list_id: null }));
   return writeSample(tx, sample, { saved: true });
 }
 
 export async function hideSample(tx: Tx, sample_id: string, reason: HiddenReason): Promise<SampleProspect> {
   const sample = await lockSample(tx, sample_id);
   if (sample.hidden_reason === reason) return sample;
-  tell(tx, event('affiliate.hidden', tx.organization_id, { prospect_id: sample.id, reason }));
+  emitTest(tx, event('affiliate.hidden', tx.organization_id, { prospect_id: sample.id, reason }));
   return writeSample(tx, sample, { hidden: true, hidden_reason: reason });
 }
 
@@ -27,7 +27,7 @@ export async function moveSample(tx: Tx, sample_id: string, to: Stage, { user_id
   const sample = await lockSample(tx, sample_id);
   if (sample.stage === to) return sample;
   const moved = { prospect_id: sample.id, from: sample.stage, to, by_user_id: user_id, reason: 'manual' as const };
-  tell(tx, event('affiliate.stage_changed', tx.organization_id, moved));
+  emitTest(tx, event('affiliate.stage_changed', tx.organization_id, moved));
   return writeSample(tx, sample, { stage: to });
 }
 
@@ -35,6 +35,6 @@ export async function moveSample(tx: Tx, sample_id: string, to: Stage, { user_id
 export async function noteSample(tx: Tx, sample_id: string, { member_id }: Actor): Promise<string> {
   const { id: prospect_id, brand_id } = await lockSample(tx, sample_id);
   const note_id = newId('fcn');
-  tell(tx, event('note.added', tx.organization_id, { prospect_id, brand_id, note_id, author_member_id: member_id }));
+  emitTest(tx, event('note.added', tx.organization_id, { prospect_id, brand_id, note_id, author_member_id: member_id }));
   return note_id;
 }

@@ -16,7 +16,7 @@ import { event } from '../events/event.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import type { Purpose } from '../sequences/message.ts';
 
-/** The outcome of an email: it was accepted, or nobody can tell. */
+/** The outcome of an email: it was accepted, or that is unknown. */
 export interface Ended {
   message_id: string;
   as: 'sent' | 'unknown';

@@ -1,4 +1,4 @@
-/** An email of which nobody can tell whether it left, sent once more by request: the same row under a new Message-ID. */
+/** Sends an email again by request, of which it is unknown whether it left: the same row under a new Message-ID. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';

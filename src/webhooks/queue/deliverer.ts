@@ -137,7 +137,7 @@ export class Deliverer {
     await this.#queues.wake(endpoint_id);
   }
 
-  /** Takes the lease, where something waits: what it was told of meanwhile may have come just after. */
+  /** Takes the lease, where something waits: events that it was woken for meanwhile may have come just after. */
   async #look(endpoint_id: string, sending: Sending): Promise<Lease | undefined> {
     let lease: Lease | undefined;
     do {
@@ -175,10 +175,10 @@ interface Sending {
 /** Returns whether more was appended, now or within a while. */
 async function heard(sending: Sending, within_ms: number): Promise<boolean> {
   if (!sending.looks_again) {
-    const told = Promise.withResolvers<void>();
-    const timer = setTimeout(told.resolve, within_ms);
-    sending.hear = told.resolve;
-    await told.promise;
+    const woken = Promise.withResolvers<void>();
+    const timer = setTimeout(woken.resolve, within_ms);
+    sending.hear = woken.resolve;
+    await woken.promise;
     clearTimeout(timer);
     sending.hear = undefined;
   }

@@ -23,7 +23,7 @@ export interface FanOutOptions {
 export class FanOut {
   readonly #options: FanOutOptions;
   #begun_at = Number.NEGATIVE_INFINITY;
-  #is_told = false;
+  #is_notified = false;
   #running: Promise<void> | undefined;
 
   constructor(options: FanOutOptions) {
@@ -32,7 +32,7 @@ export class FanOut {
 
   /** Fans out every event that was committed before the call: those that are committed shortly after one another, together. */
   readonly hear = (): void => {
-    this.#is_told = true;
+    this.#is_notified = true;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
@@ -46,10 +46,10 @@ export class FanOut {
   async #run(): Promise<void> {
     const { stopping, log } = this.#options;
     try {
-      while (this.#is_told && !stopping.aborted) {
+      while (this.#is_notified && !stopping.aborted) {
         const wait_ms = this.#begun_at + pause_ms - performance.now();
         if (wait_ms > 0) await sleep(wait_ms);
-        this.#is_told = false;
+        this.#is_notified = false;
         this.#begun_at = performance.now();
         while ((await this.#fanOut()) === batch);
       }

@@ -43,7 +43,7 @@ export function extendWorker(context: WorkerContext, slots: number): WorkerExten
 const openAgent = ({ allow_private_addresses, own_hosts, name_servers }: Services) =>
   createPinnedAgent({ allowPrivate: allow_private_addresses, ownHosts: own_hosts, nameServers: name_servers });
 
-/** Makes up for wake-ups that were lost: events that nobody was told of, endpoints that no job delivers to. */
+/** Makes up for wake-ups that were lost: events without a notification, endpoints that no job delivers to. */
 async function sweep(database: Database, fan_out: FanOut): Promise<void> {
   const [row] = await run<{ waiting: boolean }>(database, sql`select webhooks.sweep() as waiting`);
   if (row?.waiting) fan_out.hear();

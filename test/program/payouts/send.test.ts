@@ -268,7 +268,7 @@ t.test('settles what a rail has paid at once, in groups, and what fails of one c
   }
   t.match(
     await rail.query(sql`
-      select a.status, a.settled, a.error_code, p.statement_number is not null as is_numbered, p.partner_told_of = p.paid_at as is_told
+      select a.status, a.settled, a.error_code, p.statement_number is not null as is_numbered, p.partner_notified_of = p.paid_at as is_told
       from program.payout_attempt a join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
       where p.organization_id = ${organization_id}`),
     Array(4).fill({ status: 'paid', settled: true, error_code: null, is_numbered: true, is_told: true }),

@@ -75,8 +75,8 @@ const set_by_programs = [
 function byHeader({ fields, parts }: Message): true | undefined {
   const submitted = fields.get('auto-submitted').toLowerCase();
   if (submitted.startsWith('auto-replied')) return true;
-  const told = set_by_programs.filter((name) => fields.has(name)).map((name) => fields.get(name).toLowerCase());
-  if (told.some((value) => !/^(?:no|false|0)$/.test(value))) return true;
+  const values = set_by_programs.filter((name) => fields.has(name)).map((name) => fields.get(name).toLowerCase());
+  if (values.some((value) => !/^(?:no|false|0)$/.test(value))) return true;
   if (/^auto[_-]?reply/i.test(fields.get('precedence'))) return true;
   if (/^9;|autoresponder/i.test(fields.get('x-post-messageclass'))) return true;
   if (/autoresponder/i.test(fields.get('delivered-to'))) return true;

@@ -57,24 +57,24 @@ export function isReport({ fields, parts }: Message): boolean {
   );
 }
 
-/** Weighs sender, return path, subject and words where no field tells. A person who forwards a report has none of the first two. */
+/** Weighs sender, return path, subject and words where no field decides. A person who forwards a report has none of the first two. */
 export function looksLikeReport(message: Message, words: string): boolean {
   const { fields, from, from_name, subject, parts } = message;
   const of_server =
     server_sender.test(from) || server_name.test(from_name) || (from === '' && from_name === '' && fields.size > 0);
   const answers = answer_subject.test(subject);
-  const told = bounce_subject.test(subject) && !answers;
+  const by_subject = bounce_subject.test(subject) && !answers;
   const begin = words.slice(0, 8_000);
-  const said = bounce_sentence.test(begin) || (of_server && refusal.test(begin));
+  const by_words = bounce_sentence.test(begin) || (of_server && refusal.test(begin));
   const weight =
     (of_server ? 2 : 0) +
-    (told ? 2 : 0) +
-    (said ? 2 : 0) +
+    (by_subject ? 2 : 0) +
+    (by_words ? 2 : 0) +
     (parts.some(({ type }) => type === 'message/rfc822') ? 1 : 0) +
     (robot_sender.test(from) ? 1 : 0) +
     (isNullPath(fields.all('return-path')) ? 1 : 0) +
     (/^auto-(?:generated|replied)/i.test(fields.get('auto-submitted')) ? 1 : 0);
-  return (told || said) && (weight >= 5 || (of_server && !answers && weight >= 4));
+  return (by_subject || by_words) && (weight >= 5 || (of_server && !answers && weight >= 4));
 }
 
 const isNullPath = (values: string[]): boolean => values.some((value) => /^\s*<>\s*$/.test(value));

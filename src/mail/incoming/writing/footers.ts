@@ -33,7 +33,7 @@ const bare_wish =
   /^\W{0,6}(?:(?:unsubscribe|opt[ -]?out)(?: (?:from|here|at any time|this list|instantly|now|all|our|future|these|this|your|e-?mails?|mailings?|newsletters?|messages?|list)){0,8}|(?:newsletter )?(?:abmelden|abbestellen|austragen)(?: hier)?|(?:se )?(?:d[ée]sabonner|d[ée]sinscrire|d[ée]sinscription)(?: ici)?|(?:darse|darte|date) de baja(?: aqu[íi])?|cancelar (?:la |mi )?suscripci[óo]n(?: aqu[íi])?|(?:annulla|cancella) (?:l.)?iscrizione(?: qui)?|disiscriviti(?: qui)?|descadastre-se(?: aqui)?|cancelar (?:a )?(?:inscri|subscri|assinatura)\S{0,20}(?: aqui)?)\W{0,6}$/iu;
 const address_line = /^\W{0,6}(?:https?:|mailto:|www\.|\S{1,64}@\S{1,200}$)/i;
 
-/** Such a line in a text: whether it is a link there, only the HTML beside it tells. */
+/** Such a line in a text: only the HTML beside it shows whether it is a link. */
 export const isBareWish = (line: string): boolean => bare_wish.test(line.slice(0, 400));
 
 /** A wish in a line of its own is a footer where a link or more of a footer stands beside it: else somebody asks for it. */

@@ -36,6 +36,6 @@ export function beginsHeader(lines: readonly string[], at: number): boolean {
     if (name) seen.add(name);
     else if (line.replace(/[\s>]/g, '') === '' || ++between > 4) break;
   }
-  const told = seen.has('subject') || seen.has('date');
-  return seen.size >= 3 ? told : seen.size === 2 && first === 'from' && told;
+  const has_topic = seen.has('subject') || seen.has('date');
+  return seen.size >= 3 ? has_topic : seen.size === 2 && first === 'from' && has_topic;
 }

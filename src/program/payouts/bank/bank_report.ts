@@ -13,7 +13,7 @@ const other_kinds: Record<string, string> = {
 
 /**
  * Reads a report of a bank: a pain.002 payment status report or a camt.054 debit and credit notification, in UTF-8, at most 10 MiB. The
- * kind is told by the element in `Document`, which may stand in an envelope; name spaces are not looked at.
+ * kind is known by the element in `Document`, which may stand in an envelope; name spaces are not looked at.
  *
  * @throws Problem invalid_parameter, whose message names the element and what to do
  */

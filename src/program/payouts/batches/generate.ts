@@ -78,8 +78,8 @@ export async function generateStep(
   const { checked, partners } = await balancesOf(tx, services, program, { ...range, is_preview: false }, partner_ids);
   const payable = checked.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
   const created = await insertPayouts(tx, range, payable);
-  // While Postgres puts the commissions into their payouts, what is told is written out here.
-  await together([include(tx, range, payable), tell(tx, range, created, checked)]);
+  // While Postgres puts the commissions into their payouts, the events are rendered here.
+  await together([include(tx, range, payable), emitCreated(tx, range, created, checked)]);
   const last_partner_id = partner_ids.at(-1) ?? range.last_partner_id;
   const is_done = partner_ids.length < most;
   await noteRange(tx, range, { ...addUp(checked, range), partners, last_partner_id, is_done });
@@ -105,7 +105,7 @@ async function insertPayouts(tx: Tx, range: Range, payable: Payable[]): Promise<
   return tx.all<Payout>(sql`
     insert into program.payout as t (
       organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, livemode, method, destination_hint,
-      period_start, period_end, due_at, due_told_at, commission_count, created_at, updated_at
+      period_start, period_end, due_at, due_emitted_at, commission_count, created_at, updated_at
     )
     select
       ${tx.organization_id}, g.id, ${range.program_id}, ${range.batch_id}, g.partner_id, g.amount_minor, g.currency, 'pending',
@@ -157,16 +157,16 @@ async function include(tx: Tx, range: Range, payable: Payable[]): Promise<void> 
   if (differing) throw new LostRace('A commission that a batch takes was changed meanwhile.');
 }
 
-async function tell(tx: Tx, range: Range, created: Payout[], checked: CheckedBalance[]): Promise<void> {
+async function emitCreated(tx: Tx, range: Range, created: Payout[], checked: CheckedBalance[]): Promise<void> {
   for (const payout of created) {
     tx.emit(event('payout.created', payout));
     if (isDue(tx, range)) tx.emit(event('payout.due', payout));
   }
-  tellNotEligible(tx, range, checked);
+  emitNotEligible(tx, range, checked);
   tx.renderEmitted();
 }
 
-function tellNotEligible(tx: Tx, { program_id }: Range, checked: CheckedBalance[]): void {
+function emitNotEligible(tx: Tx, { program_id }: Range, checked: CheckedBalance[]): void {
   for (const { partner_id, amount_minor, currency, reason } of checked) {
     if (!reason) continue;
     const balance = { program_id, partner_id, amount_minor, currency };

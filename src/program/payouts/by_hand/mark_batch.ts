@@ -38,7 +38,7 @@ export const markable = (batch_id: string, { statuses, file, requested_at }: Mar
       select from program.payout_attempt a join program.payout_file f on f.organization_id = a.organization_id and f.id = a.file_id
       where a.organization_id = t.organization_id and a.payout_id = t.id and a.number = t.attempt and f.number = ${file}))`;
 
-/** Goes through all of them. It may be run again: what is paid is passed over. A worker that is told to stop leaves the rest to a job. */
+/** Goes through all of them. It may be run again: what is paid is passed over. A worker that must stop leaves the rest to a job. */
 export async function markBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
   marking: Marking,

@@ -186,7 +186,7 @@ async function refuseWithoutMarkable(tx: Tx, batch_id: string, marking: Marking)
   );
 }
 
-/** @throws Problem payout_locked where a provider paid it, which tells of returns */
+/** @throws Problem payout_locked where a provider paid it, which reports returns */
 async function refuseReportedReturn(tx: Tx, { id }: Payout): Promise<void> {
   const paid = await tx.maybe<{ rail: string }>(sql`
     select t.rail from program.payout_attempt t

@@ -41,7 +41,7 @@ export async function putRail(
     ...{ created_at: tx.now, updated_at: tx.now },
   });
   const record = await railOf(tx, program_id, rail, services.base_url);
-  await tellOwner(tx, program, { rail, caller, before, after: record });
+  await notifyOwner(tx, program, { rail, caller, before, after: record });
   return record;
 }
 
@@ -52,7 +52,7 @@ export async function deleteRail(tx: Tx, program_id: string, { rail, caller, ser
   await lockAgainstSending(tx, program_id, rail);
   await refuseProcessing(tx, program_id, rail);
   await endCurrent(tx, program_id, rail);
-  await tellOwner(tx, program, { rail, caller, before, after: undefined });
+  await notifyOwner(tx, program, { rail, caller, before, after: undefined });
   return before;
 }
 
@@ -98,15 +98,15 @@ async function refuseProcessing(tx: Tx, program_id: string, rail: RailMethod): P
   );
 }
 
-interface Told {
+interface RailChange {
   rail: RailMethod;
   caller: Caller;
   before: RailRecord | undefined;
   after: RailRecord | undefined;
 }
 
-/** By a job, because tenants cannot write mail. */
-async function tellOwner(tx: Tx, program: Program, { rail, caller, before, after }: Told): Promise<void> {
+/** Notifies the owner by a job, because tenants cannot write mail. */
+async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, after }: RailChange): Promise<void> {
   const verb = after ? (before ? 'changed' : 'set') : 'deleted';
   const user_id = await userOfKey(tx, caller);
   const lines = [

@@ -8,7 +8,7 @@ import { most_commissions } from '../payout_commissions.ts';
 import type { PayoutStatus } from '../payout_state.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { applyCredit, applyDebit, type Booked } from './bookings.ts';
-import { type NotApplied, notApplied, settled_already, type Told } from './report_outcomes.ts';
+import { type NotApplied, notApplied, settled_already, type ReportedPayment } from './report_outcomes.ts';
 
 export interface StoredResult {
   applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];
@@ -18,7 +18,7 @@ export interface StoredResult {
   not_of_batch: number;
   accepted_file?: string;
   /** The outcomes that are still to be applied, by payout. */
-  left: Told[];
+  left: ReportedPayment[];
 }
 
 /** Each takes some statements and events: more would keep a request beyond its deadline. */
@@ -45,12 +45,12 @@ export async function applyReport(
   const { applied, unchanged, not_applied = [] } = before;
   const after = { ...before, applied: [...applied], unchanged: [...unchanged], not_applied: [...not_applied], left };
   const now = left.slice(0, Math.max(at_least, await fitting(tx, left.slice(0, most_at_once))));
-  for (const told of now) {
-    const payout = await lockPayout(tx, told.payout_id);
-    const booked = await apply(tx, payout, told);
+  for (const payment of now) {
+    const payout = await lockPayout(tx, payment.payout_id);
+    const booked = await apply(tx, payout, payment);
     if (booked === 'applied') after.applied.push({ payout_id: payout.id, status: await statusOf(tx, payout) });
     else if (booked === 'known') after.unchanged.push(payout.id);
-    else after.not_applied.push(notApplied({ id: told.attempt_id, payout_id: payout.id }, booked.reason));
+    else after.not_applied.push(notApplied({ id: payment.attempt_id, payout_id: payout.id }, booked.reason));
   }
   after.left = left.slice(now.length);
   await tx.all(sql`
@@ -61,32 +61,32 @@ export async function applyReport(
 }
 
 /** Returns how many of the first payouts have `most_commissions` in all. */
-async function fitting(tx: Tx, told: Told[]): Promise<number> {
+async function fitting(tx: Tx, reported: ReportedPayment[]): Promise<number> {
   const rows = await tx.all<{ id: string; commission_count: number }>(sql`
-    select t.id, t.commission_count from program.payout t where ${tenant(tx)} and t.id = any(${told.map((one) => one.payout_id)})`);
+    select t.id, t.commission_count from program.payout t where ${tenant(tx)} and t.id = any(${reported.map((one) => one.payout_id)})`);
   const counts = new Map(rows.map(({ id, commission_count }) => [id, commission_count]));
   let commissions = 0;
-  const beyond = told.findIndex(({ payout_id }) => {
+  const beyond = reported.findIndex(({ payout_id }) => {
     commissions += counts.get(payout_id) as number;
     return commissions > most_commissions;
   });
-  return beyond === -1 ? told.length : beyond;
+  return beyond === -1 ? reported.length : beyond;
 }
 
 const open: AttemptStatus[] = ['prepared', 'in_doubt', 'processing'];
 /** The known states from which a status still changes a payment. One that came back was paid before: a report of that comes late. */
 const open_for = { paid: [...open, 'failed'], failed: open };
 
-async function apply(tx: Tx, payout: AnyPayout, told: Told): Promise<Booked> {
-  const [attempt] = (await attemptsWhere(tx, sql`t.id = ${told.attempt_id}`)) as [PayoutAttempt];
-  const outcome = outcomeOf(tx, told);
-  const { references, is_duplicate = false } = told;
+async function apply(tx: Tx, payout: AnyPayout, payment: ReportedPayment): Promise<Booked> {
+  const [attempt] = (await attemptsWhere(tx, sql`t.id = ${payment.attempt_id}`)) as [PayoutAttempt];
+  const outcome = outcomeOf(tx, payment);
+  const { references, is_duplicate = false } = payment;
   if (references && outcome.status === 'paid')
     return applyDebit(tx, payout, attempt, { references, is_duplicate }, outcome);
   if (references && outcome.status === 'returned')
     return applyCredit(tx, payout, attempt, { references, is_duplicate }, outcome);
   if (outcome.status === 'failed' && attempt.status === 'paid') return { reason: settled_already };
-  if (!open_for[told.outcome as 'paid' | 'failed'].includes(attempt.status)) return 'known';
+  if (!open_for[payment.outcome as 'paid' | 'failed'].includes(attempt.status)) return 'known';
   await applyOutcome(tx, payout, attempt, outcome);
   return 'applied';
 }
@@ -101,7 +101,7 @@ async function statusOf(tx: Tx, { id, deleted_at }: AnyPayout): Promise<PayoutSt
 
 function outcomeOf(
   tx: Tx,
-  { outcome, reference, at, error_code, error_message, fee_minor = null }: Told,
+  { outcome, reference, at, error_code, error_message, fee_minor = null }: ReportedPayment,
 ): AttemptOutcome {
   if (outcome === 'paid') {
     const paid_at = at !== null && at < tx.now ? at : tx.now;

@@ -46,7 +46,7 @@ interface Sending {
 
 /**
  * The files that a transaction makes: one for each batch and method. Payouts are added some at a time, so that memory does not grow with the
- * file, and told when all are in.
+ * file, and their events are emitted when all are in.
  */
 export class PayoutFiles {
   readonly #tx: Tx;
@@ -86,8 +86,8 @@ export class PayoutFiles {
   }
 
   /** `payout.updated` for each payout of the files, in the order of their ids. Call it when all rows are locked that the transaction locks. */
-  async tell(): Promise<void> {
-    for (const file of this.#files.values()) await tell(this.#tx, file, this.#failed_unsent);
+  async emitUpdates(): Promise<void> {
+    for (const file of this.#files.values()) await emitUpdated(this.#tx, file, this.#failed_unsent);
     this.#files.clear();
   }
 }
@@ -227,9 +227,9 @@ const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): 
   where ${tenant(tx)} and t.id = s.id`;
 
 /** The number of payouts of a file whose events are emitted at a time. */
-const most_told = 1_000;
+const most_emitted = 1_000;
 
-async function tell(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<string>): Promise<void> {
+async function emitUpdated(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<string>): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; ) {
     const sent: (Payout & { attempt_id: string })[] = await tx.all(sql`
       select ${payouts.columns}, a.id as attempt_id
@@ -237,13 +237,13 @@ async function tell(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<stri
       join program.payout t on t.organization_id = a.organization_id and t.id = a.payout_id
       where ${tenant(tx)} and a.file_id = ${file_id} and a.id > ${after}
       order by a.id
-      limit ${most_told}`);
+      limit ${most_emitted}`);
     for (const { attempt_id: _, ...payout } of sent) {
       // A payout that is sent again had failed.
       const had_failed = payout.attempt > 1 || failed_unsent.has(payout.id);
       tx.emit(event('payout.updated', payout, { previous_status: had_failed ? 'failed' : 'pending' }));
     }
-    after = sent.length === most_told ? sent.at(-1)?.attempt_id : undefined;
+    after = sent.length === most_emitted ? sent.at(-1)?.attempt_id : undefined;
     if (after !== undefined) await tx.writeEmitted();
   }
 }

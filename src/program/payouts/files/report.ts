@@ -11,7 +11,7 @@ import { alreadyExists } from '../../../core/values/problem.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import type { StoredResult } from './apply_report.ts';
-import type { Told } from './report_outcomes.ts';
+import type { ReportedPayment } from './report_outcomes.ts';
 
 const count = z.int().min(0);
 
@@ -127,10 +127,10 @@ async function takeIn(
     import('./report_outcomes.ts'),
     import('./apply_report.ts'),
   ]);
-  const { told, ...rest } = await contentOfReport(tx, services, batch_id, report);
+  const { payments, ...rest } = await contentOfReport(tx, services, batch_id, report);
   // A returned payment was paid before, wherever in the report that stands.
-  const keyOf = ({ payout_id, outcome }: Told) => `${payout_id} ${outcome === 'returned'}`;
-  const left = told.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : Number(keyOf(one) > keyOf(other))));
+  const keyOf = ({ payout_id, outcome }: ReportedPayment) => `${payout_id} ${outcome === 'returned'}`;
+  const left = payments.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : Number(keyOf(one) > keyOf(other))));
   const result: StoredResult = { applied: [], ...rest, left };
   await applyReport(tx, id, result);
   return storedReport(tx, batch_id, fingerprint);

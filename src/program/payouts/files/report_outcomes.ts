@@ -15,7 +15,7 @@ import type { PayoutErrorCode } from '../rails/rail.ts';
 import { blocksOf } from './file_content.ts';
 
 /** The outcome of a payment. */
-export interface Told {
+export interface ReportedPayment {
   attempt_id: string;
   payout_id: string;
   outcome: 'paid' | 'failed' | 'returned';
@@ -39,7 +39,7 @@ export interface NotApplied {
 }
 
 export interface ReportContent {
-  told: Told[];
+  payments: ReportedPayment[];
   /** Payments that the bank has accepted before: they stay as they are. */
   unchanged: string[];
   not_applied: NotApplied[];
@@ -90,7 +90,7 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
   const said = (outcome: BankStatus['outcome']) => all.filter(({ status }) => status.outcome === outcome);
   const doubtful = said('doubtful');
   return {
-    told: [...said('paid'), ...said('failed')].map(toldOfStatus),
+    payments: [...said('paid'), ...said('failed')].map(paymentOfStatus),
     unchanged: [...said('unchanged'), ...doubtful.filter(({ one }) => hasFailed(one))].map(({ one }) => one.payout_id),
     not_applied: [
       ...listed.flatMap(({ one, status: { ignored_because } }) =>
@@ -198,11 +198,11 @@ async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent
   return { reached, unknown };
 }
 
-const toldOfStatus = ({
+const paymentOfStatus = ({
   one: { id, payout_id },
   status: { outcome, status, error_code, reason_code, reason_text },
   booked: { at, external_id } = { at: null, external_id: null },
-}: Said): Told => ({
+}: Said): ReportedPayment => ({
   ...{ attempt_id: id, payout_id, outcome: outcome as 'paid' | 'failed', reference: external_id, at, error_code },
   error_message: outcome === 'failed' ? (reason_text ?? inWords('rejected', reason_code ?? status)) : null,
 });
@@ -222,7 +222,7 @@ async function ofBookings(
   );
   if (sent.size === 0) throw refused('The notification names no payment of this batch by its EndToEndId.');
   const accounts = await accountsOf(tx, services, batch_id);
-  const told: Told[] = [];
+  const payments: ReportedPayment[] = [];
   const not_applied: NotApplied[] = [];
   const seen = new Set<string>();
   for (const transfer of report.transfers) {
@@ -234,15 +234,15 @@ async function ofBookings(
       misfit(one, transfer, accounts.get(one.file_id ?? '')) ??
       (transfer.references.length === 0 && seen.has(key) ? without_reference : null);
     seen.add(key);
-    if (reason === null) told.push(toldOfBooking(one, transfer));
+    if (reason === null) payments.push(paymentOfBooking(one, transfer));
     else not_applied.push(notApplied(one, reason));
   }
-  const strangers = ids.length - told.length - not_applied.length;
-  return { told, unchanged: [], not_applied, waiting: 0, not_of_batch: strangers + report.without_id };
+  const strangers = ids.length - payments.length - not_applied.length;
+  return { payments, unchanged: [], not_applied, waiting: 0, not_of_batch: strangers + report.without_id };
 }
 
 const without_reference =
-  'The notification has the payment more than once, here without a reference (AcctSvcrRef): whether that is another payment cannot be told. Ask the bank for a notification that has the reference of each.';
+  'The notification has the payment more than once, here without a reference (AcctSvcrRef): whether that is another payment is unknown. Ask the bank for a notification that has the reference of each.';
 
 /** The IBANs that the files of a batch pay from, by file. */
 async function accountsOf(tx: Tx, { vault }: Pick<Services, 'vault'>, batch_id: string): Promise<Map<string, string>> {
@@ -272,7 +272,7 @@ function keptOf(
   return outcome === 'returned' && less.length > 0 ? amount_minor - Math.max(...less) : null;
 }
 
-function toldOfBooking(one: Sent, transfer: BookedTransfer): Told {
+function paymentOfBooking(one: Sent, transfer: BookedTransfer): ReportedPayment {
   const { outcome, amounts, at, external_id, references, reason_code, reason_text } = transfer;
   const is_return = outcome === 'returned';
   return {

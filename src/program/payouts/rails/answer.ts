@@ -23,13 +23,13 @@ const longest_text = 500;
 
 /** A provider's own words, for people: on one line, cut, and without the secrets, which some providers quote. */
 export function quoted(text: unknown, secrets: readonly string[]): string {
-  const told = secrets
+  const redacted = secrets
     .filter((secret) => secret !== '')
     .reduce(
       (words, secret) => words.replaceAll(secret, '[secret]').replaceAll(encodeURIComponent(secret), '[secret]'),
       typeof text === 'string' ? text : '',
     );
-  return told
+  return redacted
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .slice(0, longest_text);

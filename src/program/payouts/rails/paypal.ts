@@ -172,7 +172,7 @@ async function lookUp(
 ): Promise<RailOutcome | undefined> {
   if (context.state.payout_batch_id !== undefined) return readBatch(transfer, credentials, context);
   if (context.last_sent_at === null) return undefined;
-  return unknown('PayPal shows a batch by its id alone, which is not known. Repeating the call tells it.');
+  return unknown('PayPal shows a batch by its id alone, which is not known. Repeating the call returns it.');
 }
 
 async function readBatch(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome> {

@@ -75,7 +75,7 @@ export interface TransferContext extends RailContext {
   state: Readonly<Record<string, string>>;
   /**
    * Replaces what the attempt keeps. Commits it before it resolves: the next call relies on it. `with_outcome`: no call follows, and repeating the
-   * last one would tell it again, so it may be written together with the outcome.
+   * last one would return it again, so it may be written together with the outcome.
    */
   keep(state: Record<string, string>, options?: { with_outcome: true }): Promise<void>;
 }

@@ -39,7 +39,7 @@ async function keep(context: TransferContext, more: Record<string, string>): Pro
   return { ...context, state };
 }
 
-/** An earlier call may have made the transfer without telling its id. Before that is settled, repeating the call finds out. */
+/** An earlier call may have made the transfer without returning its id. Before that is settled, repeating the call finds out. */
 async function findLost(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<Step> {
   if (context.state.transfer_id !== undefined || context.last_sent_at === null) return { context };
   const found = await searchTransfer(transfer, credentials, context);
@@ -184,8 +184,8 @@ async function afterFunding(
     return later(`Wise refuses the token: ${messageOf(answer, credentials)}`);
   const is_rejected = answer.status < 300 ? textAt(answer.body, 'status') === 'REJECTED' : isRefusalOf(answer.body);
   if (!is_rejected) return readTransfer(transfer, credentials, context);
-  const told = { error_code: errorCodeOf(answer.body), error_message: messageOf(answer, credentials) };
-  return giveUp(transfer, credentials, await keep(context, told));
+  const fault = { error_code: errorCodeOf(answer.body), error_message: messageOf(answer, credentials) };
+  return giveUp(transfer, credentials, await keep(context, fault));
 }
 
 /** The codes that say that this funding was not made, unlike `transfer.invalid-state`, which says that the transfer is past it. */

@@ -7,7 +7,7 @@ import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
 import { type Program, programs } from '../../programs/program.ts';
 import { type Payout, payouts } from '../payout.ts';
-import { of_partner, untold } from './find_due.ts';
+import { of_partner, due_not_emitted } from './find_due.ts';
 import { hold } from './hold.ts';
 import { notPayable, payeesOf } from './payee.ts';
 
@@ -22,12 +22,12 @@ export async function emitDue(
   const opening: Opening = { organization_id, request_id: run_id };
   for (let after: string | undefined = ''; after !== undefined; ) {
     const from: string = after;
-    after = await transaction(store, opening, (tx) => tellNext(tx, services, tick, from));
+    after = await transaction(store, opening, (tx) => emitNextDue(tx, services, tick, from));
   }
 }
 
 /** @returns the last of the payouts that were looked at; undefined where there are no more */
-async function tellNext(
+async function emitNextDue(
   tx: Tx,
   services: Pick<Services, 'vault'>,
   at: string,
@@ -36,12 +36,12 @@ async function tellNext(
   const due = await tx.all<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
-    where ${tenant(tx)} and ${untold(at)} and t.id > ${after}
+    where ${tenant(tx)} and ${due_not_emitted(at)} and t.id > ${after}
     order by t.id
     limit ${most}
     for no key update of t skip locked`);
   const payable = await payableOf(tx, services, due);
-  for (const payout of await noteTold(tx, payable)) tx.emit(event('payout.due', payout));
+  for (const payout of await noteDueEmitted(tx, payable)) tx.emit(event('payout.due', payout));
   return due.length < most ? undefined : due.at(-1)?.id;
 }
 
@@ -62,13 +62,13 @@ async function payableOf(tx: Tx, services: Pick<Services, 'vault'>, due: Payout[
   return payable;
 }
 
-const noteTold = (tx: Tx, ids: string[]): Promise<Payout[]> =>
+const noteDueEmitted = (tx: Tx, ids: string[]): Promise<Payout[]> =>
   tx.all<Payout>(sql`
-    with told as (
+    with updated as (
       update program.payout t
-      set due_told_at = ${tx.now}::timestamptz, held_until = case when ${of_partner} then null else t.held_until end,
+      set due_emitted_at = ${tx.now}::timestamptz, held_until = case when ${of_partner} then null else t.held_until end,
         held_reason = case when ${of_partner} then null else t.held_reason end
       where ${tenant(tx)} and t.id = any(${ids})
       returning ${payouts.columns}
     )
-    select told.* from told order by id`);
+    select updated.* from updated order by id`);

@@ -14,16 +14,16 @@ export const of_ready_batch = sql`exists (
 export const of_partner = sql`t.held_reason = any(${[...not_eligible_reasons]})`;
 
 /**
- * Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. Those that were found to be not
+ * Pending payouts, called `t`, of batches that can be sent, that are due at a time and whose `payout.due` was not emitted. Those that were found to be not
  * eligible just now are passed over.
  */
-export const untold = (at: string) => sql`
-  t.status = 'pending' and t.due_told_at is null and t.deleted_at is null and t.attempt = 0 and t.due_at <= ${at}::timestamptz
+export const due_not_emitted = (at: string) => sql`
+  t.status = 'pending' and t.due_emitted_at is null and t.deleted_at is null and t.attempt = 0 and t.due_at <= ${at}::timestamptz
     and not (t.held_until is not null and t.held_until > ${at}::timestamptz and ${of_partner}) and ${of_ready_batch}`;
 
 /** Organizations with payouts that have become due. Reads across tenants: for the scheduled task alone. */
 export const organizationsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
-  tx.all(sql`select distinct t.organization_id from program.payout t where ${untold(at)}`);
+  tx.all(sql`select distinct t.organization_id from program.payout t where ${due_not_emitted(at)}`);
 
 /** Payouts, called `t`, that are due, by Postgres' clock too, and were not found to be unable to be sent just now. */
 export const due_by = (at: string): Sql =>

@@ -8,7 +8,7 @@ import { type Payout, payouts } from '../payout.ts';
 /** The time for which a payout that was not sent is skipped when payouts are sent automatically. */
 const held_ms = 3_600_000;
 
-/** Notes why a payout is not sent. `payout.not_eligible` tells it where that is a matter of the partner, once for each reason. */
+/** Notes why a payout is not sent. Emits `payout.not_eligible` where that is a matter of the partner, once for each reason. */
 export async function hold(tx: Tx, payout: Payout, reason: HeldReason): Promise<Payout> {
   const { held_reason } = await tx.one<{ held_reason: string | null }>(sql`
     select t.held_reason from program.payout t where ${tenant(tx)} and t.id = ${payout.id}`);

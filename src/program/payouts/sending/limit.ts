@@ -31,7 +31,7 @@ export class DailyLimit {
     const left = this.#left.get(currency) ?? limit - (await this.#sentToday(currency));
     const is_within = amount_minor <= left;
     this.#left.set(currency, is_within ? left - amount_minor : left);
-    if (!is_within) await this.#tellOwner(currency, limit);
+    if (!is_within) await this.#notifyOwner(currency, limit);
     return is_within;
   }
 
@@ -46,7 +46,7 @@ export class DailyLimit {
     return sent;
   }
 
-  async #tellOwner(currency: string, limit: number): Promise<void> {
+  async #notifyOwner(currency: string, limit: number): Promise<void> {
     const { id: program_id, name } = this.#program;
     const is_first = await this.#tx.maybe(sql`
       insert into program.payout_limit_notice (organization_id, program_id, day, currency)

@@ -28,7 +28,7 @@ export interface Held {
  * Sends payouts of one batch, which the caller has locked: each becomes `processing` with a new attempt, `payout.updated`, and a job calls
  * its rail; what goes by file is frozen in one. The partner is checked again: what cannot be sent stays as it is.
  * @param action what the statuses of all of them allow
- * @param files those that they go into, where others follow: the caller tells them
+ * @param files those that they go into, where others follow: the caller emits their events
  * @returns those that were not sent
  * @throws Problem payout_locked
  */
@@ -67,7 +67,7 @@ export async function sendPayouts(
     const file_payouts = of_method.map(({ payout }) => payout);
     await into.add((file_payouts[0] as Payout).batch_id, method, file_payouts);
   }
-  if (!files) await into.tell();
+  if (!files) await into.emitUpdates();
   return held;
 }
 

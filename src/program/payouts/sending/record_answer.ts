@@ -67,7 +67,7 @@ async function recordOne(tx: Tx, { attempt, payout }: Locked, answered: Answered
   const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
   const status = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
   tx.atCommit(attemptUpdate(tx, attempt.id, changesBy(answered, attempt, status, tx.now)));
-  await tellOwner(tx, attempt, answer);
+  await notifyOwner(tx, attempt, answer);
 }
 
 type Paid = RailOutcome & { status: 'paid' };
@@ -86,7 +86,7 @@ const settlementBy = (payout: AnyPayout, { reference, paid_at, fee_minor }: Paid
   ...{ payout, external_id: reference, paid_at, fee_minor },
 });
 
-/** Changes nothing but its attempt, and nobody is told. */
+/** Changes nothing but its attempt, and emits nothing. */
 const isPlain = (attempt: PayoutAttempt, answer: RailOutcome, now: string): boolean =>
   ['processing', 'later', 'unknown'].includes(answer.status) && ownersPart(attempt, answer, now) === undefined;
 
@@ -151,11 +151,11 @@ function changesBy(
 const answerText = (answer: RailOutcome): string =>
   answer.status === 'later' || answer.status === 'unknown' ? `${answer.status}: ${answer.reason}` : answer.status;
 
-/** "After that only look up, and mail the owner: what is unknown stays `processing`." And what a person has to do is told. Once each. */
-async function tellOwner(tx: Tx, attempt: PayoutAttempt, answer: RailOutcome): Promise<void> {
+/** "After that only look up, and mail the owner: what is unknown stays `processing`." A person who has to do something is mailed too. Once each. */
+async function notifyOwner(tx: Tx, attempt: PayoutAttempt, answer: RailOutcome): Promise<void> {
   const reason = ownersPart(attempt, answer, tx.now);
-  if (reason === undefined || attempt.owner_told_at !== null) return;
-  await updateAttempt(tx, attempt.id, { owner_told_at: tx.now });
+  if (reason === undefined || attempt.owner_notified_at !== null) return;
+  await updateAttempt(tx, attempt.id, { owner_notified_at: tx.now });
   tx.enqueue('program/mail_owner', {
     organization_id: tx.organization_id,
     subject: `Payout ${attempt.payout_id} needs your attention`,

@@ -76,7 +76,7 @@ async function sendMany(
 }
 
 /**
- * Sends a page at a time. What goes into files is told when all are complete.
+ * Sends a page at a time. The events of payouts in files are emitted when all files are complete.
  * @returns the last of the payouts that were looked at; undefined where there was none
  */
 async function sendStep(
@@ -97,7 +97,7 @@ async function sendStep(
     if (next === undefined) break;
     last = next;
   }
-  await files.tell();
+  await files.emitUpdates();
   return last;
 }
 
@@ -151,7 +151,7 @@ export async function sendBatch(
   );
   if (!batch) return;
   await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context, sent);
-  // A worker that is told to stop leaves the rest to a job.
+  // A worker that must stop leaves the rest to a job.
   if (!context.stopping.aborted) return;
   const retry = sent.action === 'retry' ? { retry_requested_at: sent.requested_at } : {};
   await transaction(context.store, opening, async (tx) =>
