@@ -743,12 +743,12 @@ comment on table recruitment.visit is 'A page of a prospect that a scan visits.'
 create index visit_by_prospect on recruitment.visit (organization_id, prospect_id, done_at);
 call core.protect_tenant_table('recruitment.visit');
 
-create unlogged table recruitment.host_turn (
+create unlogged table recruitment.host_pacing (
   host text collate "C" primary key,
   next_at timestamptz not null
 );
-comment on table recruitment.host_turn is 'When the next request to a host may be sent, by any worker. Forgotten when it is past.';
-create index host_turn_by_time on recruitment.host_turn (next_at);
+comment on table recruitment.host_pacing is 'When the next request to a host may be sent, by any worker. Forgotten when it is past.';
+create index host_pacing_by_time on recruitment.host_pacing (next_at);
 
 create table recruitment.fold (
   organization_id text collate "C" primary key references core.organization on delete cascade,

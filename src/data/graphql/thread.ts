@@ -5,7 +5,7 @@ import type { Asked } from './document.ts';
 import { share_of_deadline, share_of_lateness } from './limits.ts';
 import { quiet } from './load.ts';
 import { QueryProblem } from './problem.ts';
-import { Turns } from './turns.ts';
+import { ConcurrencyLimit } from './concurrency.ts';
 
 /** Memory of the thread: a request that needs more ends it, and not the process. */
 const most_heap_mib = 512;
@@ -48,7 +48,7 @@ interface Running {
 
 export class GraphqlThread {
   readonly #database: Database;
-  #turns = new Turns(1);
+  #limit = new ConcurrencyLimit(1);
   #running: Running | undefined;
 
   /** @param database whose connections it shares: it takes a quarter of them once it runs */
@@ -62,7 +62,7 @@ export class GraphqlThread {
   }
 
   /**
-   * Waits for a turn and for the answer, but no longer than a request may take.
+   * Waits for the limit and for the answer, but no longer than a request may take.
    * @throws QueryProblem deadline_exceeded; Error with Postgres' code where the database cannot be reached
    */
   async answer(question: Question): Promise<Answer> {
@@ -74,7 +74,7 @@ export class GraphqlThread {
     const late = Promise.withResolvers<never>();
     const giveUp = (): void => late.reject(this.#giveUp(running, asked_at));
     const timer = setTimeout(giveUp, question.answer_ms * share_of_lateness);
-    const answer = this.#turns.take(question.organization_id, () => {
+    const answer = this.#limit.run(question.organization_id, () => {
       if (now() > deadline) throw new QueryProblem('deadline_exceeded');
       return Promise.race([running.thread.ask({ ...question, deadline }), late.promise]);
     });
@@ -110,7 +110,7 @@ export class GraphqlThread {
       this.#database.options.max += connections;
     });
     this.#database.options.max -= connections;
-    this.#turns = new Turns(connections);
+    this.#limit = new ConcurrencyLimit(connections);
     return { thread, opened: undefined };
   }
 

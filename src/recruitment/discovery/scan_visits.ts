@@ -68,7 +68,7 @@ const knownOf = (tx: Tx, brand_id: string, found: Planned[]): Promise<Planned[]>
 
 /** Enqueues a job for each, in their order but for hosts with several pages: a host is asked once a second, and others are asked meanwhile. */
 export async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): Promise<void> {
-  const rows = hostsInTurn(planned).map((one, nth) => ({ ...one, number: nth + 1 }));
+  const rows = alternateHosts(planned).map((one, nth) => ({ ...one, number: nth + 1 }));
   await tx.all(sql`
     insert into recruitment.visit (organization_id, run_id, number, prospect_id, url)
     select ${tx.organization_id}, ${run_id}, v.number, v.prospect_id, v.url
@@ -79,7 +79,7 @@ export async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): 
 }
 
 /** The first page of each host, then the second of those that have two, and so on. */
-function hostsInTurn(planned: Planned[]): Planned[] {
+function alternateHosts(planned: Planned[]): Planned[] {
   const pages = new Map<string, number>();
   const placed = planned.map((one) => {
     const host = URL.parse(one.url)?.hostname ?? '';

@@ -13,7 +13,7 @@ import { busyUntil, Visits } from './visits.ts';
 
 const most_attempts = 3;
 const most_interruptions = 20;
-/** A job does not wait longer than so for its host's turn: it comes back. */
+/** The longest wait of a job for its host: beyond it, the job comes back later. */
 const longest_wait_ms = 3_000;
 
 interface VisitId {

@@ -1,4 +1,4 @@
-/** Visits pages for a worker: over its own connections, one request a second to a host over all workers, which is a row of `recruitment.host_turn`. */
+/** Visits pages for a worker: over its own connections, one request a second to a host over all workers, which is a row of `recruitment.host_pacing`. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
@@ -57,10 +57,10 @@ export class Visits {
 
 const forgotten_after_s = 3_600;
 
-/** One request a second to a host, by whichever worker: the turns of a host follow one another in a row of the database. */
+/** One request a second to a host, by whichever worker: the next time of each host is a row of the database. */
 const sharedPacing = (database: Database, interval_ms: number): Pacing => ({
-  async turn(host, delay_ms = 0, signal) {
-    const wait_ms = await nextTurn(database, host, Math.max(interval_ms, delay_ms));
+  async wait(host, delay_ms = 0, signal) {
+    const wait_ms = await reserve(database, host, Math.max(interval_ms, delay_ms));
     if (wait_ms > 0) await sleep(wait_ms, undefined, { signal });
   },
   hold(host, ms) {
@@ -69,19 +69,19 @@ const sharedPacing = (database: Database, interval_ms: number): Pacing => ({
   },
 });
 
-/** @returns in how many milliseconds the turn is */
-async function nextTurn(database: Database, host: string, interval_ms: number): Promise<number> {
+/** Reserves the next request to a host. @returns the milliseconds until then */
+async function reserve(database: Database, host: string, interval_ms: number): Promise<number> {
   const interval = sql`make_interval(secs => ${interval_ms / 1_000}::double precision)`;
   const [row] = await run<{ wait_ms: number }>(
     database,
     sql`
-      with turn as (
-        insert into recruitment.host_turn as t (host, next_at)
+      with reserved as (
+        insert into recruitment.host_pacing as t (host, next_at)
         values (${host}, clock_timestamp() + ${interval})
         on conflict (host) do update set next_at = greatest(t.next_at, clock_timestamp()) + ${interval}
         returning t.next_at
       )
-      select (extract(epoch from turn.next_at - ${interval} - clock_timestamp()) * 1000)::double precision as wait_ms from turn`,
+      select (extract(epoch from reserved.next_at - ${interval} - clock_timestamp()) * 1000)::double precision as wait_ms from reserved`,
   );
   return row?.wait_ms ?? 0;
 }
@@ -90,27 +90,27 @@ const holdHost = (database: Database, host: string, ms: number): Promise<object[
   run(
     database,
     sql`
-      insert into recruitment.host_turn as t (host, next_at)
+      insert into recruitment.host_pacing as t (host, next_at)
       values (${host}, clock_timestamp() + make_interval(secs => ${ms / 1_000}::double precision))
       on conflict (host) do update set next_at = greatest(t.next_at, excluded.next_at)`,
   );
 
-/** The time of the host's next turn, in ISO 8601, where that is further away than so. */
+/** The time of the next request to a host, in ISO 8601, where that is further away than `ms`. */
 export async function busyUntil(database: Database, host: string, ms: number): Promise<string | undefined> {
   const [row] = await run<{ next_at: string }>(
     database,
     sql`
       select t.next_at
-      from recruitment.host_turn t
+      from recruitment.host_pacing t
       where t.host = ${host} and t.next_at > clock_timestamp() + make_interval(secs => ${ms / 1_000}::double precision)`,
   );
   return row?.next_at;
 }
 
-const forgetTurns = (database: Database): Promise<object[]> =>
+const forgetHosts = (database: Database): Promise<object[]> =>
   run(
     database,
-    sql`delete from recruitment.host_turn t where t.next_at < now() - make_interval(secs => ${forgotten_after_s})`,
+    sql`delete from recruitment.host_pacing t where t.next_at < now() - make_interval(secs => ${forgotten_after_s})`,
   );
 
 const forget_every_ms = 600_000;
@@ -121,7 +121,7 @@ export function extendWorker(context: WorkerContext): WorkerExtension {
   const visits = new Visits(context);
   return {
     parts: [visits],
-    chores: [{ every_ms: forget_every_ms, run: async () => void (await forgetTurns(database)) }],
+    chores: [{ every_ms: forget_every_ms, run: async () => void (await forgetHosts(database)) }],
     freeFromDead: (worker_ids) => freeClaims(database, worker_ids),
     idle: async () => {},
     close: () => visits.close(),

@@ -1,4 +1,4 @@
-/** At most one request a second to a host: what a process shares between all that it visits. */
+/** Paces requests: at most one a second to a host, over all visits of a process. */
 import { setTimeout as sleepFor } from 'node:timers/promises';
 
 /** The time in milliseconds, and waiting. Tests have their own. */
@@ -15,36 +15,36 @@ export const system_clock: Clock = {
 
 export interface Pacing {
   /**
-   * Waits for the host's next turn. The turn after it comes after the interval, or after `delay_ms` where that is longer.
+   * Waits until the host may be asked. The next request waits for the interval, or for `delay_ms` where that is longer.
    * @throws the signal's reason once that is aborted
    */
-  turn(host: string, delay_ms?: number, signal?: AbortSignal): Promise<void>;
-  /** No turn of this host begins within so many milliseconds from now: it said that it is asked too much. */
+  wait(host: string, delay_ms?: number, signal?: AbortSignal): Promise<void>;
+  /** Sends nothing to a host for so many milliseconds from now: it said that it is asked too often. */
   hold(host: string, ms: number): void;
 }
 
 const default_interval_ms = 1_000;
-/** Hosts are forgotten when their next turn is due; they are looked through when there are so many. */
+/** Hosts are forgotten once they may be asked; they are swept when there are so many. */
 const hosts_between_sweeps = 1_000;
 
 export function createPacing({ interval_ms = default_interval_ms, clock = system_clock } = {}): Pacing {
-  const next_turns = new Map<string, number>();
+  const next_at = new Map<string, number>();
   let sweep_at = hosts_between_sweeps;
   const sweep = (now: number) => {
-    if (next_turns.size < sweep_at) return;
-    for (const [host, at] of next_turns) if (at <= now) next_turns.delete(host);
-    sweep_at = next_turns.size + hosts_between_sweeps;
+    if (next_at.size < sweep_at) return;
+    for (const [host, at] of next_at) if (at <= now) next_at.delete(host);
+    sweep_at = next_at.size + hosts_between_sweeps;
   };
   return {
-    async turn(host, delay_ms = 0, signal) {
+    async wait(host, delay_ms = 0, signal) {
       const now = clock.now();
-      const at = Math.max(now, next_turns.get(host) ?? 0);
+      const at = Math.max(now, next_at.get(host) ?? 0);
       sweep(now);
-      next_turns.set(host, at + Math.max(interval_ms, delay_ms));
+      next_at.set(host, at + Math.max(interval_ms, delay_ms));
       if (at > now) await clock.sleep(at - now, signal);
     },
     hold(host, ms) {
-      next_turns.set(host, Math.max(next_turns.get(host) ?? 0, clock.now() + ms));
+      next_at.set(host, Math.max(next_at.get(host) ?? 0, clock.now() + ms));
     },
   };
 }

@@ -131,10 +131,10 @@ interface Ask {
   signal?: AbortSignal | undefined;
 }
 
-/** One request of a visit, in its host's turn, in what is left of the visit's time. */
+/** Sends one request of a visit, once its host may be asked, within the rest of the visit's time. */
 async function ask(url: URL, hop: Hop, visitor: Visitor, { delay_ms, ...request }: Ask): Promise<Answer> {
   const { agent, user_agent, clock, pacing } = visitor;
-  await pacing.turn(url.hostname, delay_ms, request.signal);
+  await pacing.wait(url.hostname, delay_ms, request.signal);
   const started = clock.now();
   const answer = await get(url, { agent, user_agent, timeout_ms: hop.left_ms, ...request });
   hop.left_ms -= clock.now() - started;

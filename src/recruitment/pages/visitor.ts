@@ -13,7 +13,7 @@ export interface Visitor {
   pacing: Pacing;
   clock: Clock;
   robots: RobotsCache;
-  /** Over all requests that a page takes, redirects included; waiting for a turn is not counted. robots.txt has the same once more. */
+  /** Over all requests that a page takes, redirects included; waiting for the pacing is not counted. robots.txt has the same once more. */
   timeout_ms: number;
   /** Ends all connections. */
   close(): Promise<void>;

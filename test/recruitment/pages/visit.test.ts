@@ -343,17 +343,17 @@ t.test('gives each host a turn a second, or as rarely as it asks', async (t) => 
   const clock = { now: () => now, sleep: async (ms: number) => void waits.push(ms) };
   const pacing = createPacing({ clock });
   await Promise.all([
-    pacing.turn('a.com'),
-    pacing.turn('a.com'),
-    pacing.turn('b.com'),
-    pacing.turn('a.com', 5000),
-    pacing.turn('a.com'),
+    pacing.wait('a.com'),
+    pacing.wait('a.com'),
+    pacing.wait('b.com'),
+    pacing.wait('a.com', 5000),
+    pacing.wait('a.com'),
   ]);
   t.same(waits, [1000, 2000, 7000]);
   now = 60_000;
-  await pacing.turn('a.com');
+  await pacing.wait('a.com');
   pacing.hold('a.com', 30_000);
-  await pacing.turn('a.com');
+  await pacing.wait('a.com');
   t.same(waits.slice(3), [30_000]);
 });
 

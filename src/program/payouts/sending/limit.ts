@@ -24,8 +24,8 @@ export class DailyLimit {
     this.#program = program;
   }
 
-  /** Takes an amount from what is left of today. @returns false where it is too much: then nothing is taken, and the owner is emailed once a day */
-  async take(amount_minor: number, currency: string): Promise<boolean> {
+  /** Claims an amount from what may still be sent today. @returns false where it is too much: then nothing is claimed, and the owner is emailed once a day */
+  async claim(amount_minor: number, currency: string): Promise<boolean> {
     const limit = limitOf(this.#program, currency);
     if (limit === null) return true;
     const left = this.#left.get(currency) ?? limit - (await this.#sentToday(currency));

@@ -111,7 +111,7 @@ async function heldReason(
   const method = payee.method as PayoutMethodName;
   const rail = method === 'crypto' ? { mode: 'live' } : await railOf(method);
   if (!rail) return 'no_credentials';
-  const is_within = rail.mode === 'test' || (await limit.take(payout.amount_minor, payout.currency));
+  const is_within = rail.mode === 'test' || (await limit.claim(payout.amount_minor, payout.currency));
   return is_within ? undefined : 'limit_reached';
 }
 

@@ -1,5 +1,5 @@
 /** Limits the GraphQL requests that a process serves at once: the rest of its connections are for the REST API. Others wait in a queue. */
-export class Turns {
+export class ConcurrencyLimit {
   readonly #most: number;
   readonly #most_each: number;
   readonly #running = new Map<string, number>();
@@ -12,8 +12,8 @@ export class Turns {
     this.#most_each = Math.max(1, Math.ceil(most / 2));
   }
 
-  /** Waits for a turn, runs `work`, and lets the next one begin. */
-  async take<T>(organization_id: string, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` once the limit allows it. */
+  async run<T>(organization_id: string, work: () => Promise<T>): Promise<T> {
     if (!this.#mayBegin(organization_id)) {
       await new Promise<void>((begin) => this.#waiting.push({ organization_id, begin }));
     } else {
