@@ -75,7 +75,7 @@ const countAll = async (database: Database, batch: number): Promise<EncryptedCou
 async function reEncryptAll(store: Store, vault: Vault, batch: number) {
   const done: Pick<Report, 're_encrypted' | 'unreadable'> = { re_encrypted: 0, unreadable: [] };
   for (const of of encrypted) {
-    const one = await reEncrypt(store, vault, of, batch, teller(of.table));
+    const one = await reEncrypt(store, vault, of, batch, progressOf(of.table));
     done.re_encrypted += one.re_encrypted;
     done.unreadable.push(...one.unreadable);
     console.error(`${of.table}: ${one.re_encrypted} values encrypted anew`);
@@ -84,7 +84,7 @@ async function reEncryptAll(store: Store, vault: Vault, batch: number) {
   return done;
 }
 
-function teller(name: string): (looked_at: number, re_encrypted: number) => void {
+function progressOf(name: string): (looked_at: number, re_encrypted: number) => void {
   let shown_at = performance.now();
   return (looked_at, re_encrypted) => {
     if (performance.now() - shown_at < progress_ms) return;

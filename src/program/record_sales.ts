@@ -38,7 +38,7 @@ interface Decided extends Pick<Item, 'nth' | 'request_id'> {
 }
 
 /** Sales that come together share a transaction, as far as they are recorded in sets. */
-const recordSaleInCompany: Operation = {
+const recordSaleInSet: Operation = {
   ...recordSaleOperation,
   together: {
     ahead: (tx, members) => readNames(tx, itemsOf(members)),
@@ -55,7 +55,7 @@ const itemsOf = (members: Member<unknown>[]): Item[] =>
 
 export const saleOperations: Operation[] = [
   ...readOperations(saleList),
-  recordSaleInCompany,
+  recordSaleInSet,
   bulkOf<NewSale>(recordSaleOperation, {
     noun: 'sale',
     summary: 'Records up to 1,000 sales and computes their commissions.',

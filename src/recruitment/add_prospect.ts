@@ -45,7 +45,7 @@ export const addProspectOperations: Operation[] = [
       await brands.get(tx, body.brand_id, { param: 'brand_id', lock: 'share' });
       const { email: address, ...known } = body;
       const by = await actorOf(tx, caller);
-      const row = { ...known, ...whereabouts(body) };
+      const row = { ...known, ...keyAndUrl(body) };
       const [created] = await createProspects(tx, vault, [row], {
         source: by.member_id === null ? 'api' : 'manual',
         by,
@@ -59,7 +59,7 @@ export const addProspectOperations: Operation[] = [
 ];
 
 /** The key and the URL of what either of them names. @throws Problem missing_parameter, invalid_parameter */
-function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key: string; url: string } {
+function keyAndUrl({ channel: in_channel, key, url: given_url }: Body): { key: string; url: string } {
   const given = key ?? given_url;
   if (given === undefined) {
     throw new Problem('missing_parameter', "'url' or 'key' is required: it identifies the prospect.", { param: 'url' });

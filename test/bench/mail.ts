@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { type Asker, type Classification, classifyMail, classifyMessage } from '../../src/mail/incoming/classify.ts';
+import { type MailContext, type Classification, classifyMail, classifyMessage } from '../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../src/mail/incoming/message/message.ts';
 import { readWritten } from '../../src/mail/incoming/writing/written_text.ts';
 import { classifyReply } from '../../src/recruitment/replies/classify.ts';
@@ -9,7 +9,7 @@ import type { Bench, Figure, Sample, Side } from './harness.ts';
 import { repliesSides, reply_figures } from './replies.ts';
 
 const default_data = join(import.meta.dirname, '../../../shared/data');
-const asker: Asker = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-01-01T00:00:00Z') };
+const context: MailContext = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-01-01T00:00:00Z') };
 
 /** What is read of real mail, beside rules of a few lines each. */
 export const mail: Bench = {
@@ -53,7 +53,7 @@ function bounceSides(data: string): Side[] {
   const folder = join(data, 'mail/bounces');
   if (!existsSync(folder)) return [];
   const mails = [...labelledBounces(folder), ...otherMail(data)];
-  const classify = async ({ raw }: Labelled) => classifyMail(raw, asker);
+  const classify = async ({ raw }: Labelled) => classifyMail(raw, context);
   const byField = async ({ raw }: Labelled) => {
     const text = Buffer.from(raw).toString('latin1');
     const kind = /^Content-Type: message\/feedback-report/im.test(text)
@@ -165,7 +165,7 @@ function quotesIn(data: string): { text: string; reply: string }[] {
 function automaticSides(data: string): Side[] {
   const replies = repliesIn(data);
   if (replies.length === 0) return [];
-  const classify = (reply: Reply): string => classifyMessage(plainMessage(reply), asker).kind;
+  const classify = (reply: Reply): string => classifyMessage(plainMessage(reply), context).kind;
   const bySubject = ({ subject }: Reply): string =>
     /^(?:auto|out of office|vacation)/i.test(subject)
       ? 'auto_reply'

@@ -9,7 +9,7 @@ import { media_types } from '../formats/format.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { most_bulk_values } from '../resource/bulk.ts';
 import type { Upload } from '../resource/operation.ts';
-import { type Details, type DetailWarning, mendDetails } from '../values/detail.ts';
+import { type Details, type DetailWarning, correctDetails } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { lowerFirst } from '../values/validation.ts';
@@ -29,7 +29,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     rawBody: Buffer;
     /** The warnings in the reply about details of the body. */
-    mended: DetailWarning[];
+    corrections: DetailWarning[];
   }
 }
 
@@ -47,10 +47,10 @@ export function readJsonStrictly(app: FastifyInstance): void {
     return parsed;
   };
   app.decorateRequest('rawBody', null as unknown as Buffer);
-  app.decorateRequest('mended', null as unknown as DetailWarning[]);
+  app.decorateRequest('corrections', null as unknown as DetailWarning[]);
   app.addHook('onRequest', (request, _, done) => {
     request.rawBody = no_bytes;
-    request.mended = [];
+    request.corrections = [];
     done();
   });
   app.removeAllContentTypeParsers();
@@ -65,7 +65,7 @@ export function readJsonStrictly(app: FastifyInstance): void {
     const value = parse(request, text, is_bulk ? most_bulk_values : undefined);
     // The fault of one item of a bulk is reported with that item.
     if (is_bulk) return value;
-    if (details) request.mended = mendDetails(value, details);
+    if (details) request.corrections = correctDetails(value, details);
     const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
     if (path) throw unstorableText(path.join('.'));
     return value;

@@ -11,13 +11,13 @@ import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, together, transaction } from '../postgres/transaction.ts';
 import { most_bulk_bytes } from '../resource/bulk.ts';
-import { inCompany } from '../resource/company.ts';
+import { inSharedTransaction } from '../resource/shared_transaction.ts';
 import { type Context, type Member, type Operation, routePath } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { databaseTime } from '../values/clock.ts';
-import { withMended } from '../values/detail.ts';
+import { withCorrections } from '../values/detail.ts';
 import { Problem, problemThatCommits } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { validationProblem } from '../values/validation.ts';
@@ -34,7 +34,7 @@ export function mountOperations(app: FastifyInstance, operations: Operation[], s
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
   const source = operation.may_lag ? lagging(store) : store;
-  const join = companyOf(app, operation, { store, services });
+  const join = sharedTransactionOf(app, operation, { store, services });
   app.route({
     method: operation.method,
     url: routePath(operation.path),
@@ -142,7 +142,7 @@ interface Answering {
   store: Store;
   services: Services;
   asked: Asked;
-  /** Does a request in company: see resource/company.ts. */
+  /** Runs a request in a shared transaction: see resource/shared_transaction.ts. */
   join?: Join | undefined;
 }
 
@@ -150,14 +150,14 @@ type Join = (organization_id: string, member: Sharing) => Promise<unknown>;
 type Sharing = Member<unknown> & Pick<Context<unknown, unknown, unknown>, 'caller' | 'params' | 'query'>;
 
 /** Returns the runner of requests that share a transaction: as a set, or, where each reads one object, each by itself. */
-function companyOf(
+function sharedTransactionOf(
   app: FastifyInstance,
   operation: Operation,
   { store, services }: Omit<Answering, 'asked'>,
 ): Join | undefined {
   const { together: as_set, reads_one } = operation;
   if (!as_set && !reads_one) return undefined;
-  return inCompany<Sharing, unknown, unknown>(store, {
+  return inSharedTransaction<Sharing, unknown, unknown>(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
     only_reads: reads_one,
     ahead: as_set?.ahead,
@@ -217,9 +217,9 @@ async function answer(
   return outcome;
 }
 
-const replyOf = ({ body, mended }: FastifyRequest, operation: Operation, result: unknown): Reply => ({
+const replyOf = ({ body, corrections }: FastifyRequest, operation: Operation, result: unknown): Reply => ({
   status: statusOf(operation, body),
-  body: JSON.stringify(withMended(result, mended)),
+  body: JSON.stringify(withCorrections(result, corrections)),
 });
 
 const readAhead = ({ params, body }: FastifyRequest, { ahead }: Operation) =>

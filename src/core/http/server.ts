@@ -97,7 +97,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.decorate('reader_limits', limits);
   app.decorate('open_streams', new Map());
   app.decorate('reading_turns', new ReadingTurns());
-  limitStrangers(app);
+  limitUnauthenticated(app);
   warnOfUnknownProxies(app, limits.proxies);
   requireClearHeaders(app);
   answerExpectations(app);
@@ -123,7 +123,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
 const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)/is.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;
 
 /** Counts requests by address that need no key, or whose path does not exist. A request that needs a key is counted where the key is looked up. */
-function limitStrangers(app: FastifyInstance): void {
+function limitUnauthenticated(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (!isOperation(request)) app.address_rate.count(addressOf(request));
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hasLostRace, translateError, unstorableText } from '../postgres/errors.ts';
 import { withoutAbsent } from '../values/absent.ts';
-import { type DetailWarning, mendDetails, withMended } from '../values/detail.ts';
+import { type DetailWarning, correctDetails, withCorrections } from '../values/detail.ts';
 import { ErrorBody } from '../values/error_body.ts';
 import { Problem, problemThatCommits } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';
@@ -70,7 +70,7 @@ export function bulkOf<Body>(of: Operation, { summary, doc, noun, inSets }: Bulk
       const data: Outcome[] = [];
       for (const [nth, one] of given.entries()) {
         if (one instanceof Problem) data.push(refusal(one));
-        else if (replies.has(nth)) data.push(outcomeIn(of, noun, replies.get(nth), one.mended));
+        else if (replies.has(nth)) data.push(outcomeIn(of, noun, replies.get(nth), one.corrections));
         else data.push(await outcomeOf(context, of, noun, one));
       }
       return { data };
@@ -109,35 +109,35 @@ function listOf(body: unknown): unknown[] {
 
 interface Read<Body> {
   body: Body;
-  mended: DetailWarning[];
+  corrections: DetailWarning[];
 }
 
 /** As the one operation reads its body. */
 function read<Body>({ body: schema, details }: Operation, given: unknown): Read<Body> | Problem {
   if (given instanceof Problem) return given; // a line that is no JSON
-  const mended = details ? mendDetails(given, details) : [];
+  const corrections = details ? correctDetails(given, details) : [];
   const path = pathOfUnstorable(given);
   if (path) return unstorableText(path.join('.'));
   const { error, data } = schema.safeParse(withoutAbsent(schema, given));
-  return error ? validationProblem(error, 'body', given) : { body: data as Body, mended };
+  return error ? validationProblem(error, 'body', given) : { body: data as Body, corrections };
 }
 
 const refusal = (problem: Problem): Outcome => ({ status: problem.status, ...problem.envelope() });
 
-const outcomeIn = ({ status }: Operation, noun: string, result: unknown, mended: DetailWarning[]): Outcome =>
-  result instanceof Problem ? refusal(result) : { status, [noun]: withMended(result, mended) };
+const outcomeIn = ({ status }: Operation, noun: string, result: unknown, corrections: DetailWarning[]): Outcome =>
+  result instanceof Problem ? refusal(result) : { status, [noun]: withCorrections(result, corrections) };
 
 /** One by itself. Where it lost a race, it runs again and sees what the winner wrote. */
 async function outcomeOf(
   context: AnyContext,
   of: Operation,
   noun: string,
-  { body, mended }: Read<unknown>,
+  { body, corrections }: Read<unknown>,
 ): Promise<Outcome> {
   const one = { ...context, body, asked: undefined };
   const run = async () => {
     const result = await of.run({ ...one, ahead: await of.ahead?.(one) }).catch(problemThatCommits);
-    return outcomeIn(of, noun, result, mended);
+    return outcomeIn(of, noun, result, corrections);
   };
   try {
     return await context.tx.part(run).catch((error) => {

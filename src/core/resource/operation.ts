@@ -111,7 +111,7 @@ interface Options<
   ahead?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'tx' | 'params' | 'body'>) => Promise<Ahead>;
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked; ahead: Ahead }) => Promise<z.input<R>>;
   /**
-   * The same for requests that share a transaction, because they come together and have no idempotency key: see company.ts. Gives what each comes
+   * The same for requests that share a transaction, because they come together and have no idempotency key: see shared_transaction.ts. Gives what each comes
    * to, in their order; undefined for one that is left to `run`, as is each that comes alone where it `leaves_one`. Each is told of its own details (`warnings`) as ever.
    */
   together?: {

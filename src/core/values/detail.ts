@@ -1,6 +1,6 @@
 /**
  * Details: what a visitor, a browser, a proxy or a shop puts into a fact, and what decides neither money nor identity. A fact is never refused
- * for one: what cannot be used is shortened, mended or left out, and the reply says so under `warnings`.
+ * for one: what cannot be used is shortened, corrected or left out, and the reply says so under `warnings`.
  */
 import { z } from 'zod';
 import { customerEmail, metadata, visitorAddress, visitorCountry } from './fields.ts';
@@ -12,7 +12,7 @@ export interface Detail {
   /** The values that are stored unchanged. It takes null where the field is always there. */
   schema: z.ZodType;
   /** Corrects any other value, which is validated once more. */
-  mend: (given: unknown) => unknown;
+  correct: (given: unknown) => unknown;
   /** The corrected value means the same, so that the reply has no warning. */
   says_the_same?: true;
   /** The reason in the warning about a value that is left out: `is no …`. */
@@ -22,8 +22,8 @@ export interface Detail {
 /** By the path of the field in the body: `customer.name`. */
 export type Details = Readonly<Record<string, Detail>>;
 
-const ofText = (mend: (given: string) => string | undefined) => (given: unknown) =>
-  typeof given === 'string' ? mend(given) : undefined;
+const ofText = (correct: (given: string) => string | undefined) => (given: unknown) =>
+  typeof given === 'string' ? correct(given) : undefined;
 
 /** The first characters of a text: one is up to two units long. */
 const firstOf = (text: string, most: number): string => [...text.slice(0, 2 * most)].slice(0, most).join('');
@@ -31,7 +31,7 @@ const firstOf = (text: string, most: number): string => [...text.slice(0, 2 * mo
 /** A text that describes, of at most so many characters. */
 export const textDetail = (most: number, schema: z.ZodType = z.string().max(most)): Detail => ({
   schema,
-  mend: ofText((given) => storable(firstOf(given, most))),
+  correct: ofText((given) => storable(firstOf(given, most))),
   fault: 'is no text',
 });
 
@@ -40,19 +40,19 @@ const longest_url = 2048;
 /** A page: what is beyond the longest URL is cut off. Null where there is none. */
 export const urlDetail = (schema: z.ZodType): Detail => ({
   schema,
-  mend: ofText((given) => (URL.parse(given)?.href ?? '').slice(0, longest_url).replace(/%.?$/, '')),
+  correct: ofText((given) => (URL.parse(given)?.href ?? '').slice(0, longest_url).replace(/%.?$/, '')),
   fault: 'is no http or https URL',
 });
 
-const trimmed = { mend: ofText((given) => given.trim()), says_the_same: true } as const;
+const trimmed = { correct: ofText((given) => given.trim()), says_the_same: true } as const;
 
 export const details = {
   country: { schema: visitorCountry, ...trimmed, fault: 'is no country code of two characters' },
-  ip: { schema: visitorAddress, mend: ofText(bareAddress), says_the_same: true, fault: 'is no IPv4 or IPv6 address' },
-  email: { schema: customerEmail, mend: ofText(addressIn), says_the_same: true, fault: 'is no email address' },
+  ip: { schema: visitorAddress, correct: ofText(bareAddress), says_the_same: true, fault: 'is no IPv4 or IPv6 address' },
+  email: { schema: customerEmail, correct: ofText(addressIn), says_the_same: true, fault: 'is no email address' },
   metadata: {
     schema: metadata,
-    mend: storableValue,
+    correct: storableValue,
     fault: 'is no object of at most 50 keys and 16 KiB with exact numbers',
   },
 } as const satisfies Record<string, Detail>;
@@ -60,7 +60,7 @@ export const details = {
 export const DetailWarning = z.object({
   code: z
     .enum(['detail_changed', 'detail_left_out'])
-    .describe('`detail_changed`: a field was shortened or mended. `detail_left_out`: it could not be used.'),
+    .describe('`detail_changed`: a field was shortened or corrected. `detail_left_out`: it could not be used.'),
   message: z.string().describe('The warning in words.'),
   param: z.string().describe('The field.'),
 });
@@ -83,13 +83,13 @@ export const withWarnings = <Shape extends z.ZodRawShape>(
     .meta({ id, description });
 
 /** The reply, which says what became of the details of the request. */
-export const withMended = (result: unknown, mended: DetailWarning[]): unknown =>
-  mended.length === 0
+export const withCorrections = (result: unknown, corrections: DetailWarning[]): unknown =>
+  corrections.length === 0
     ? result
-    : { ...(result as object), warnings: [...((result as { warnings?: object[] }).warnings ?? []), ...mended] };
+    : { ...(result as object), warnings: [...((result as { warnings?: object[] }).warnings ?? []), ...corrections] };
 
 /** Mends the details of a body in place. @returns what the reply says of that */
-export const mendDetails = (body: unknown, details: Details): DetailWarning[] =>
+export const correctDetails = (body: unknown, details: Details): DetailWarning[] =>
   Object.entries(details).flatMap(([param, detail]) => mendField(body, param.split('.'), { ...detail, param }) ?? []);
 
 function mendField(
@@ -103,9 +103,9 @@ function mendField(
   if (inner.length > 0) return mendField(given, inner, detail);
   const { schema, fault, param, says_the_same } = detail;
   if (!pathOfUnstorable(given) && schema.safeParse(given).success) return undefined;
-  const mended = mendedOf(given, detail);
-  if (mended !== undefined) {
-    holder[name] = mended;
+  const corrected = correctedOf(given, detail);
+  if (corrected !== undefined) {
+    holder[name] = corrected;
     return says_the_same ? undefined : { code: 'detail_changed', param, message: changedText(param) };
   }
   if (schema.safeParse(null).success) holder[name] = null;
@@ -118,7 +118,7 @@ const changedText = (param: string): string =>
   `'${param}' was shortened, or had characters that cannot be stored, and was changed.`;
 
 /** @returns undefined where nothing of it can be used */
-function mendedOf(given: unknown, { schema, mend }: Detail): unknown {
-  const mended = mend(given) ?? undefined;
-  return mended !== undefined && !pathOfUnstorable(mended) && schema.safeParse(mended).success ? mended : undefined;
+function correctedOf(given: unknown, { schema, correct }: Detail): unknown {
+  const corrected = correct(given) ?? undefined;
+  return corrected !== undefined && !pathOfUnstorable(corrected) && schema.safeParse(corrected).success ? corrected : undefined;
 }

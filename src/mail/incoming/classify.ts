@@ -41,7 +41,7 @@ export interface Meaning {
 }
 
 /** The facts that only the caller knows. */
-export interface Asker {
+export interface MailContext {
   /** Addresses whose mail is a copy of what was sent. */
   own_addresses: readonly string[];
   /** Returns the meaning of a person's words; the subject's, where there are none. */
@@ -54,29 +54,29 @@ export interface Asker {
 export const least_confidence = 0.55;
 
 /** Classifies a mail as it stands in the mailbox. It never throws. */
-export async function classifyMail(raw: Uint8Array, asker: Asker): Promise<Classification> {
-  return classifyMessage(await readMessage(raw), asker);
+export async function classifyMail(raw: Uint8Array, context: MailContext): Promise<Classification> {
+  return classifyMessage(await readMessage(raw), context);
 }
 
 /**
  * Classifies in this order: own copy, feedback report, bounce, automatic reply, unsubscribe, person. Bounces come before automatic replies, since
  * many of them say that they are Auto-Submitted.
  */
-export function classifyMessage(message: Message, asker: Asker): Classification {
+export function classifyMessage(message: Message, context: MailContext): Classification {
   const unread = { needs_review: !message.readable };
-  if (isOwn(message, asker)) return { ...classification('own'), ...unread };
+  if (isOwn(message, context)) return { ...classification('own'), ...unread };
   const report = readFeedbackReport(message);
   if (report) return { ...classification('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
   const bounce = readBounce(withText(message));
   if (bounce) return { ...classification('bounce'), ...bounce, ...unread };
-  return classifyWritten(message, asker);
+  return classifyWritten(message, context);
 }
 
 /** Some servers write their reports in HTML alone. */
 const withText = (message: Message): Message =>
   message.text.trim() === '' && message.html !== '' ? { ...message, text: readHtml(message.html) } : message;
 
-function classifyWritten(message: Message, { readMeaning, now }: Asker): Classification {
+function classifyWritten(message: Message, { readMeaning, now }: MailContext): Classification {
   const { text, own_words, is_footer, from_help_desk } = readWritten(message);
   const asked = unsubscribeId(message);
   const request = { text, unsubscribe_id: asked ?? null, needs_review: !message.readable };
@@ -136,7 +136,7 @@ const complained = (address: string): Bounced => ({
 });
 
 /** A server's report may name the inbox as its sender: it is no copy. */
-function isOwn({ from, fields }: Message, { own_addresses }: Asker): boolean {
+function isOwn({ from, fields }: Message, { own_addresses }: MailContext): boolean {
   const is_report =
     /^multipart\/report/i.test(fields.get('content-type')) || fields.has('auto-submitted', 'x-failed-recipients');
   return from !== '' && !is_report && own_addresses.some((address) => address.toLowerCase() === from);

@@ -8,7 +8,7 @@ import { addressOf } from '../../core/net/client_address.ts';
 import type { Asked } from '../../core/pool/lending.ts';
 import { runFor } from '../../core/postgres/database.ts';
 import type { Store } from '../../core/postgres/transaction.ts';
-import { inCompany } from '../../core/resource/company.ts';
+import { inSharedTransaction } from '../../core/resource/shared_transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -43,7 +43,7 @@ interface ShortLink {
  * pending or declined, are redirected without recording a click.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
-  const record = inCompany(store, {
+  const record = inSharedTransaction(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, 'clicks', work),
     run: async (tx, visits: NewClick[]) => recordClicks(tx, visits),
   });

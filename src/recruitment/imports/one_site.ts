@@ -31,7 +31,7 @@ export class OneSite {
     const sight = { line, path, name: fold(prospect.name ?? ''), addresses: email ? [email] : [], is_of_site };
     const first = this.#first.get(prospect.key);
     if (first === undefined) this.#first.set(prospect.key, sight);
-    else if (areStrangers(first, sight)) return { line, fault: faultOf(`line ${first.line}`) };
+    else if (areInConflict(first, sight)) return { line, fault: faultOf(`line ${first.line}`) };
     return row;
   }
 }
@@ -43,7 +43,7 @@ interface Known {
 }
 
 /** Rows that name somebody else than the prospect that their site has, from whatever it was added. @returns why, by row */
-export async function strangersOf(tx: Tx, vault: Vault, known: Known[]): Promise<Map<PreparedRow, Fault>> {
+export async function conflictsOf(tx: Tx, vault: Vault, known: Known[]): Promise<Map<PreparedRow, Fault>> {
   const checked = known.filter(({ row }) => pathOf(row) !== '');
   if (checked.length === 0) return new Map();
   const hash = await keyedHash(tx, vault);
@@ -52,7 +52,7 @@ export async function strangersOf(tx: Tx, vault: Vault, known: Known[]): Promise
     from recruitment.prospect t
     where ${tenant(tx)} and t.id = any(${checked.map(({ id }) => id)})`);
   const by_id = new Map(stored.map((one) => [one.id, one]));
-  const strangers = new Map<PreparedRow, Fault>();
+  const conflicts = new Map<PreparedRow, Fault>();
   for (const { id, row } of checked) {
     const { url = null, name, addresses = [], domains = [] } = by_id.get(id) ?? {};
     const site = hashesOf(hash, `site@${row.prospect?.key}`).domain_hmac.toString('hex');
@@ -65,9 +65,9 @@ export async function strangersOf(tx: Tx, vault: Vault, known: Known[]): Promise
         is_of_site: domain_hmac?.toString('hex') === site,
       },
     };
-    if (there.path !== '' && areStrangers(there, sight)) strangers.set(row, faultOf(`the prospect ${id}`));
+    if (there.path !== '' && areInConflict(there, sight)) conflicts.set(row, faultOf(`the prospect ${id}`));
   }
-  return strangers;
+  return conflicts;
 }
 
 interface Hashes {
@@ -88,7 +88,7 @@ function pathOf({ has_url, prospect }: Row): string {
 
 const pathIn = (url: string | null): string => (url && URL.parse(url)?.pathname.replace(/\/$/, '')) || '';
 
-function areStrangers(one: Sight, other: Sight): boolean {
+function areInConflict(one: Sight, other: Sight): boolean {
   if (one.path === other.path || one.is_of_site || other.is_of_site) return false;
   const is_named_otherwise = one.name !== '' && other.name !== '' && one.name !== other.name;
   const has_other_address =

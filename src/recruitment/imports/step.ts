@@ -10,7 +10,7 @@ import { type Created, createProspects, type NewProspect } from '../prospects/cr
 import { prospects } from '../prospects/prospect.ts';
 import { recordErrors } from './import_error.ts';
 import type { Mapping } from './mapping.ts';
-import { strangersOf } from './one_site.ts';
+import { conflictsOf } from './one_site.ts';
 import type { PreparedRow } from './row.ts';
 import type { Fault } from './rows.ts';
 
@@ -65,12 +65,12 @@ export function importRows(tx: Tx, vault: Vault, running: Running, { rows, barre
 /** Counts the rows behind those that were counted. */
 export function countRows(tx: Tx, import_id: string, rows: PreparedRow[], outcomes: Outcome[]): void {
   const checked = rows.filter(isGood).map(({ line }, nth) => ({ line, fault: outcomes[nth] }));
-  const strangers = checked.flatMap(({ line, fault }) => (typeof fault === 'object' ? [{ line, fault }] : []));
-  recordErrors(tx, import_id, [...rows, ...strangers]);
+  const conflicts = checked.flatMap(({ line, fault }) => (typeof fault === 'object' ? [{ line, fault }] : []));
+  recordErrors(tx, import_id, [...rows, ...conflicts]);
   const counted = (wanted: Outcome & string) => outcomes.filter((outcome) => outcome === wanted).length;
   tx.send(sql`
     update recruitment.import t
-    set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - outcomes.length + strangers.length}, interruptions = 0,
+    set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - outcomes.length + conflicts.length}, interruptions = 0,
       created = t.created + ${counted('created')}, updated = t.updated + ${counted('updated')},
       unchanged = t.unchanged + ${counted('unchanged')}, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${import_id}`);
@@ -97,26 +97,26 @@ async function write(
     const { id, is_new } = found[nth] as NonNullable<Created>;
     return is_new ? [] : [{ id, row }];
   });
-  const strangers = await strangersOf(tx, vault, known);
-  const updated = running.update_existing ? await update(tx, without(strangers, known)) : new Set<string>();
+  const conflicts = await conflictsOf(tx, vault, known);
+  const updated = running.update_existing ? await update(tx, without(conflicts, known)) : new Set<string>();
   const addresses = rows.flatMap((row, nth): Addressed[] => {
     const { address } = row;
     const { id, is_new } = found[nth] as NonNullable<Created>;
-    if (!address || strangers.has(row) || !(is_new || running.update_existing)) return [];
+    if (!address || conflicts.has(row) || !(is_new || running.update_existing)) return [];
     return [{ prospect_id: id, is_new, address, is_barred: barred.has(address) }];
   });
   const reached = await addAddresses(tx, vault, addresses, by);
   for (const { id, is_new } of found) if (is_new) reached.delete(id);
   return found.map(({ id, is_new }, nth) => {
     if (is_new) return 'created';
-    const stranger = strangers.get(rows[nth] as GoodRow);
-    if (stranger) return stranger;
+    const conflict = conflicts.get(rows[nth] as GoodRow);
+    if (conflict) return conflict;
     return updated.has(id) || reached.has(id) ? 'updated' : 'unchanged';
   });
 }
 
-const without = (strangers: ReadonlyMap<PreparedRow, Fault>, known: Known[]): Known[] =>
-  known.filter(({ row }) => !strangers.has(row));
+const without = (conflicts: ReadonlyMap<PreparedRow, Fault>, known: Known[]): Known[] =>
+  known.filter(({ row }) => !conflicts.has(row));
 
 type Addressed = OfNew & { is_new: boolean };
 
@@ -192,16 +192,16 @@ async function foresee(
     const id = existing.get(keyOf(row));
     return id === undefined ? [] : [{ id, row }];
   });
-  const strangers = await strangersOf(tx, vault, known);
+  const conflicts = await conflictsOf(tx, vault, known);
   const changed = running.update_existing
-    ? await changedBeforehand(tx, vault, without(strangers, known))
+    ? await changedBeforehand(tx, vault, without(conflicts, known))
     : new Set<string>();
   const own = new Set<string>();
   return rows.map((row) => {
     const key = keyOf(row);
     const id = existing.get(key);
-    const stranger = strangers.get(row);
-    if (stranger) return stranger;
+    const conflict = conflicts.get(row);
+    if (conflict) return conflict;
     if (id !== undefined) return changed.has(id) ? 'updated' : 'unchanged';
     if (seen.has(key) || own.has(key)) return 'unchanged';
     own.add(key);

@@ -7,10 +7,10 @@ const refusals = [
   ...['NOPERM', 'WEBALERT'],
 ];
 /** The login may be right: later the answer may be another one. */
-const hindrances = ['UNAVAILABLE', 'LIMIT', 'INUSE', 'SERVERBUG', 'THROTTLED', 'OVERQUOTA', 'CORRUPTION'];
+const temporary_codes = ['UNAVAILABLE', 'LIMIT', 'INUSE', 'SERVERBUG', 'THROTTLED', 'OVERQUOTA', 'CORRUPTION'];
 
 /** The same in words, for servers that give no code. */
-const hindrance_texts = new RegExp(
+const temporary_texts = new RegExp(
   [
     /temporar|unavailable|too many|throttl|overload|\bbusy\b|in use|maintenance|time(d|s)?[ -]?out|but not connected/,
     /(internal|server|system|backend|database) (error|failure)|(limit|quota|number of \w+)( \S+){0,4} (reached|exceeded)/,
@@ -30,12 +30,12 @@ export const isCertainOfImap = (code: string | undefined): boolean => refusals.i
  */
 export function isImapRefusal(code: string | undefined, text: string): boolean {
   if (isCertainOfImap(code)) return true;
-  return !hindrances.includes((code ?? '').toUpperCase()) && !hindrance_texts.test(text);
+  return !temporary_codes.includes((code ?? '').toUpperCase()) && !temporary_texts.test(text);
 }
 
 /** The same of an SMTP server's 5xx, whose text may have a status of RFC 3463. */
 export const isSmtpRefusal = (text: string): boolean =>
-  !/\b4\.\d{1,3}\.\d{1,3}\b/.test(text) && !hindrance_texts.test(text);
+  !/\b4\.\d{1,3}\.\d{1,3}\b/.test(text) && !temporary_texts.test(text);
 
 const most_characters = 200;
 

@@ -44,7 +44,7 @@ export async function classify({
 }: Unclassified): Promise<Classified> {
   const whole = mail instanceof Uint8Array ? await readMessage(mail) : plainMessage(mail);
   let meaning: Meaning | undefined;
-  const asker = {
+  const context = {
     own_addresses,
     readMeaning(text: string, subject: string): Meaning {
       meaning = classifyReply(text, subject);
@@ -52,7 +52,7 @@ export async function classify({
     },
     now: arrived_at,
   };
-  const classification = is_classified ? classifyMessage(whole, asker) : unclassified(whole.text);
+  const classification = is_classified ? classifyMessage(whole, context) : unclassified(whole.text);
   const content_hash = hashOf(whole, classification.original_message_id);
   const authentication = readAuthentication(whole, own_server);
   const named_ids = classification.kind === 'bounce' ? idsWithin(whole) : [];

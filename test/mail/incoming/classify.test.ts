@@ -1,15 +1,15 @@
 import t from 'tap';
-import { type Asker, classifyMail, classifyMessage, type Meaning } from '../../../src/mail/incoming/classify.ts';
+import { type MailContext, classifyMail, classifyMessage, type Meaning } from '../../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../../src/mail/incoming/message/message.ts';
 import { crlf, mail, report } from './mails.ts';
 
 const meaning: Meaning = { kind: 'positive', confidence: 0.9, language: 'en', unsubscribe: false };
-const asker = (means: Partial<Meaning> = {}): Asker => ({
+const context = (means: Partial<Meaning> = {}): MailContext => ({
   own_addresses: ['Ada@Shop.example'],
   readMeaning: () => ({ ...meaning, ...means }),
   now: new Date('2026-02-03T10:00:00Z'),
 });
-const classified = (raw: string, means?: Partial<Meaning>) => classifyMail(crlf(raw), asker(means));
+const classified = (raw: string, means?: Partial<Meaning>) => classifyMail(crlf(raw), context(means));
 const bounce = (fields: Record<string, string>): string =>
   mail(
     { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered Mail Returned to Sender', ...fields },
@@ -120,13 +120,13 @@ t.test('marks for review what is uncertain or could not be read', async (t) => {
     text: 'Sounds good!',
     needs_review: true,
   });
-  t.match(await classifyMail(new Uint8Array(), asker()), { kind: 'reply', text: '' });
+  t.match(await classifyMail(new Uint8Array(), context()), { kind: 'reply', text: '' });
 });
 
 t.test('classifies a text as it classifies a mail', async (t) => {
   const text = 'Yes.\n\nOn 02/02/2026 10:04, Ada wrote:\n> Hello';
-  t.match(classifyMessage(plainMessage({ subject: 'Re: A program', text }), asker()), { kind: 'reply', text: 'Yes.' });
-  t.match(classifyMessage(plainMessage({ subject: 'Out of office', text: 'Back on Monday.' }), asker()), {
+  t.match(classifyMessage(plainMessage({ subject: 'Re: A program', text }), context()), { kind: 'reply', text: 'Yes.' });
+  t.match(classifyMessage(plainMessage({ subject: 'Out of office', text: 'Back on Monday.' }), context()), {
     kind: 'auto_reply',
     resumes_on: '2026-02-09',
   });

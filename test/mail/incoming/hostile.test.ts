@@ -1,12 +1,12 @@
 import t from 'tap';
-import { type Asker, classifyMail } from '../../../src/mail/incoming/classify.ts';
+import { type MailContext, classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { readMessage } from '../../../src/mail/incoming/message/message.ts';
 import { shorten } from '../../../src/mail/incoming/message/shorten.ts';
 import { numbers } from '../../numbers.ts';
 import { effort } from '../../runner/effort.ts';
 import { crlf, mail, report } from './mails.ts';
 
-const asker: Asker = {
+const context: MailContext = {
   own_addresses: [],
   readMeaning: () => ({ kind: 'positive', confidence: 0.9, language: 'en', unsubscribe: false }),
   now: new Date('2026-02-03T10:00:00Z'),
@@ -100,7 +100,7 @@ t.test(`${effort.hostile_mails.toLocaleString('en')} mutated mails are classifie
   const next = numbers(20_260_203);
   const kinds = new Set<string>();
   for (let count = 0; count < effort.hostile_mails; count += 1) {
-    const classified = await classifyMail(mutate(seeds[count % seeds.length] as string, next), asker);
+    const classified = await classifyMail(mutate(seeds[count % seeds.length] as string, next), context);
     kinds.add(classified.kind);
     if (!JSON.stringify(classified).includes('"kind"')) t.fail('no answer');
   }
@@ -118,7 +118,7 @@ t.test('reads what it can of bombs, in bounded memory', async (t) => {
   t.ok(kept.length < 2 << 20, `${kept.length} bytes are kept of 20 MiB`);
   t.equal(is_whole, true, 'and no part is missing');
   t.match(
-    await classifyMail(bytes(attachment(20 << 20)), asker),
+    await classifyMail(bytes(attachment(20 << 20)), context),
     { kind: 'reply', text: whole, needs_review: false },
     'a text behind a large attachment',
   );
@@ -153,7 +153,7 @@ t.test('reads what it can of bombs, in bounded memory', async (t) => {
   for (const [name, make] of Object.entries(bombs)) {
     const raw = make();
     const before = process.memoryUsage().rss;
-    const classified = await classifyMail(raw, asker);
+    const classified = await classifyMail(raw, context);
     t.ok(classified.kind, `${name}: ${classified.kind}`);
     const grown = (process.memoryUsage().rss - before) >> 20;
     t.ok(grown < 300, `${name}: ${grown} MiB more`);
@@ -170,15 +170,15 @@ t.test('classifies runs of one sign in a time that grows with their length', asy
     of_server,
     `Your mail could not be delivered. Please check the address\n${dashes}\n<a@b.example>`,
   );
-  t.match(await classifyMail(bytes(bounced), asker), { kind: 'bounce' }, 'a line of dashes behind an address');
+  t.match(await classifyMail(bytes(bounced), context), { kind: 'bounce' }, 'a line of dashes behind an address');
   const unknown = mail(of_server, `Your mail could not be delivered to <a@b.example>: user ${dashes} unknown`);
-  t.match(await classifyMail(bytes(unknown), asker), { kind: 'bounce', recipients: [{ reason: 'user_unknown' }] });
+  t.match(await classifyMail(bytes(unknown), context), { kind: 'bounce', recipients: [{ reason: 'user_unknown' }] });
   const blanks = mail({}, `Sounds good${' '.repeat(99_000)}!`);
-  t.match(await classifyMail(bytes(blanks), asker), { kind: 'reply' }, 'blanks within a line');
+  t.match(await classifyMail(bytes(blanks), context), { kind: 'reply' }, 'blanks within a line');
   const separators = mail({}, `${'\u2028'.repeat(80_000)}x`);
-  t.match(await classifyMail(bytes(separators), asker), { kind: 'reply' }, 'line separators');
+  t.match(await classifyMail(bytes(separators), context), { kind: 'reply' }, 'line separators');
   const suppressing = mail({ 'X-Auto-Response-Suppress': 'oof '.repeat(60_000) }, 'Sounds good!');
-  t.match(await classifyMail(bytes(suppressing), asker), { kind: 'reply' }, 'one word in a field, over and over');
+  t.match(await classifyMail(bytes(suppressing), context), { kind: 'reply' }, 'one word in a field, over and over');
 });
 
 t.test('marks as unread what is beyond the limits', async (t) => {

@@ -4,13 +4,13 @@ import { classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { classifyReply } from '../../../src/recruitment/replies/classify.ts';
 import { crlf, mail } from './mails.ts';
 
-const asker = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-02-03T10:00:00Z') };
+const context = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-02-03T10:00:00Z') };
 type Fields = Record<string, string>;
 type Case = [expected: string, text: string, fields?: Fields];
 
 /** `auto_reply absence`, `reply positive`, `unsubscribe`; ` ?` behind it: a person should look. */
 async function told(text: string, fields: Fields = {}): Promise<string> {
-  const classified = await classifyMail(crlf(mail(fields, text)), asker);
+  const classified = await classifyMail(crlf(mail(fields, text)), context);
   const detail = classified.auto_reply_kind ?? classified.reply_kind;
   return [classified.kind, ...(detail ? [detail] : []), ...(classified.needs_review ? ['?'] : [])].join(' ');
 }
@@ -336,5 +336,5 @@ t.test('a receipt of reading', async (t) => {
     { 'Content-Type': 'multipart/report; report-type=disposition-notification; boundary="b"' },
     `${part('text/plain', 'Your message was read on Tuesday.')}${part('message/disposition-notification', 'Final-Recipient: rfc822; grace@blog.example\nDisposition: manual-action; displayed')}--b--`,
   );
-  t.match(await classifyMail(crlf(read), asker), { kind: 'auto_reply', auto_reply_kind: 'receipt' });
+  t.match(await classifyMail(crlf(read), context), { kind: 'auto_reply', auto_reply_kind: 'receipt' });
 });

@@ -237,8 +237,8 @@ async function ofBookings(
     if (reason === null) payments.push(paymentOfBooking(one, transfer));
     else not_applied.push(notApplied(one, reason));
   }
-  const strangers = ids.length - payments.length - not_applied.length;
-  return { payments, unchanged: [], not_applied, waiting: 0, not_of_batch: strangers + report.without_id };
+  const others = ids.length - payments.length - not_applied.length;
+  return { payments, unchanged: [], not_applied, waiting: 0, not_of_batch: others + report.without_id };
 }
 
 const without_reference =

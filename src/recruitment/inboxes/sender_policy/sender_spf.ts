@@ -8,7 +8,7 @@ import { parseSpf, spfTexts } from './spf_record.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
 /** An address of a block for documentation (RFC 5737): a server that no record means. */
-const stranger = '192.0.2.1';
+const unlisted_address = '192.0.2.1';
 const most_networks = 40;
 
 /** @param host of the SMTP server, through which the domain's emails go */
@@ -24,7 +24,7 @@ export function checkSpf(domain: string, host: string, dns: Dns): Promise<Verdic
 async function check(domain: string, host: string, dns: Dns): Promise<Omit<Verdict, 'record'>> {
   const provider = providerOf(host);
   const term = provider ? `include:${provider.spf[0]}` : undefined;
-  const { result, included } = await checkHost(domain, sendingFrom(stranger, domain), dns);
+  const { result, included } = await checkHost(domain, sendingFrom(unlisted_address, domain), dns);
   if (result === 'none') return { status: 'missing', detail: missing(domain, term) };
   if (result === 'pass') {
     const detail = `The SPF record of ${domain} lets every server send (\`+all\`), so that it proves nothing. End it with \`~all\` or \`-all\`.`;

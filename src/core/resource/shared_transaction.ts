@@ -8,7 +8,7 @@ type Asked = NonNullable<TransactionOptions['asked']>;
 /** Many more would keep the first of them waiting for long. */
 const most = 100;
 
-export interface Company<Member, Ahead, Result> {
+export interface SharedTransaction<Member, Ahead, Result> {
   /** Waits for a transaction as long as an answer may take. */
   within: <Done>(work: (asked: Asked) => Promise<Done>) => Promise<Done>;
   /** They write nothing. */
@@ -29,16 +29,16 @@ type Outcome<Result> = { result: Result | undefined } | { error: unknown };
  * by itself.
  * @returns undefined for one that is to be done elsewhere
  */
-export function inCompany<Member, Ahead, Result>(
+export function inSharedTransaction<Member, Ahead, Result>(
   store: Store,
-  { only_reads, ...company }: Company<Member, Ahead, Result>,
+  { only_reads, ...shared }: SharedTransaction<Member, Ahead, Result>,
 ): (organization_id: string, member: Member) => Promise<Result | undefined> {
   const together = async (organization_id: string, members: Member[]): Promise<(Result | Problem | undefined)[]> => {
-    if (company.leaves_one && members.length === 1) return [undefined];
-    return company.within((asked) => {
-      const ahead = company.ahead && ((tx: Tx) => (company.ahead as NonNullable<typeof company.ahead>)(tx, members));
+    if (shared.leaves_one && members.length === 1) return [undefined];
+    return shared.within((asked) => {
+      const ahead = shared.ahead && ((tx: Tx) => (shared.ahead as NonNullable<typeof shared.ahead>)(tx, members));
       return transaction(store, { organization_id, request_id: null, only_reads, asked, ahead }, async (tx) =>
-        company.run(tx, members, (await tx.ahead) as Ahead),
+        shared.run(tx, members, (await tx.ahead) as Ahead),
       );
     });
   };
