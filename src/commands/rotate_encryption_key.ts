@@ -55,12 +55,12 @@ export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptio
 async function makeKey(config: Config, database: Database): Promise<void> {
   if (!hasOwnKeys(config)) {
     throw new UsageError(
-      '--new-key is for the key of the data directory. Put a new one in front of RAIL_ENCRYPTION_KEY instead: `openssl rand -base64 32`.',
+      '--new-key replaces the key of the data directory only. Put a new key in front of the others in RAIL_ENCRYPTION_KEY instead: `openssl rand -base64 32`.',
     );
   }
   if (await isUsed(database)) {
     throw new Error(
-      'Something else of rail runs on this data directory, and would not know the new key: stop it first.',
+      'Another rail process runs on this data directory and would not know the new key. Stop it first.',
     );
   }
   const isMade = await putNewKeyInFront(config);
@@ -78,7 +78,7 @@ async function reEncryptAll(store: Store, vault: Vault, batch: number) {
     const one = await reEncrypt(store, vault, of, batch, progressOf(of.table));
     done.re_encrypted += one.re_encrypted;
     done.unreadable.push(...one.unreadable);
-    console.error(`${of.table}: ${one.re_encrypted} values encrypted anew`);
+    console.error(`${of.table}: ${one.re_encrypted} values re-encrypted`);
   }
   await reEncryptCheck(store.database, vault);
   return done;
@@ -89,7 +89,7 @@ function progressOf(name: string): (looked_at: number, re_encrypted: number) => 
   return (looked_at, re_encrypted) => {
     if (performance.now() - shown_at < progress_ms) return;
     shown_at = performance.now();
-    console.error(`${name}: ${looked_at} rows looked at, ${re_encrypted} values encrypted anew so far`);
+    console.error(`${name}: ${looked_at} rows read, ${re_encrypted} values re-encrypted so far`);
   };
 }
 
@@ -99,7 +99,7 @@ async function dropOwn(config: Config, vault: Vault, database: Database): Promis
   if (old.length === 0 || !hasOwnKeys(config)) return [];
   if (await isUsed(database)) {
     console.error(
-      'The old key stays, because something else of rail runs here: stop it and run this again to drop the key.',
+      'The old key is kept because another rail process uses this database. Stop it and run this again to remove the key.',
     );
     return [];
   }
@@ -130,7 +130,7 @@ function linesOf({ key_ids, re_encrypted, counts, unreadable, dropped_key_ids }:
   return [
     ...table(columns, rows, 'Nothing is stored that is encrypted.'),
     '',
-    `${re_encrypted} values encrypted anew.`,
+    `${re_encrypted} values re-encrypted.`,
     ...unreadable.slice(0, most_shown).map(unreadableLine),
     ...(unreadable.length > most_shown ? [`… and ${unreadable.length - most_shown} more; --json lists all.`] : []),
     ...left.map((key_id) => `${key_id} is still needed.`),

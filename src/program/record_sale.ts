@@ -94,7 +94,7 @@ export const recordSaleOperation: Operation = operation({
     external_subscription_id: {
       schema: externalId,
       mend: () => undefined,
-      fault: 'is no id of at most 255 characters',
+      fault: 'is not an id of at most 255 characters',
     },
   },
   reply: SaleOutcome,

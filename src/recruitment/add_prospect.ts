@@ -69,7 +69,7 @@ function keyAndUrl({ channel: in_channel, key, url: given_url }: Body): { key: s
     const param = key === undefined ? 'url' : 'key';
     throw new Problem(
       'invalid_parameter',
-      `'${param}' names nobody in the channel '${in_channel}'. Send ${acceptedIn(in_channel)}. An email address is not allowed.`,
+      `'${param}' does not identify a prospect in the channel '${in_channel}'. Send ${acceptedIn(in_channel)}. An email address is not allowed.`,
       { param },
     );
   }

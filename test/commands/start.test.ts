@@ -108,7 +108,7 @@ t.test('the first start prints the address, the keys and a first request, and de
   listening = spawnRail(file, ['listen'], { RAIL_DATA_DIR: dataDir });
   await listening.until(/Listening to/);
   await addPartner('kept@partner.example.com');
-  await listening.until(/did not get here: .*RAIL_WEBHOOK_ALLOW_PRIVATE=1/);
+  await listening.until(/did not arrive: .*RAIL_WEBHOOK_ALLOW_PRIVATE=1/);
   const postgres = (await postgresOf(dataDir)) as number;
   const { code, stdout } = await first.stop('SIGINT');
   t.equal(code, 0);

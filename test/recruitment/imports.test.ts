@@ -149,7 +149,7 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
       [4, 'email', 'must be an email address, such as ada@example.com'],
       [5, 'country_code', 'must be 2 letters, such as DE'],
       [6, 'followers', 'must be a whole number, such as 12000, 12,000 or 1.2M'],
-      [7, 'key', 'names nobody in the channel website: give the address of a site of their own, or of their account'],
+      [7, 'key', 'does not identify a prospect in the channel website: give the address of a site of their own, or of their account'],
       [8, 'channel', `must be one of: ${channels.join(', ')}`],
       [9, null, 'has 7 values, and the header names 6 columns'],
       [11, 'followers', 'must be at least 0'],
@@ -174,7 +174,7 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
 t.test('refuses a file that cannot be imported, and says why', async (t) => {
   const opened = await openBrand();
   t.match(await imported(opened, 'key,url\nblog.com,https://other.com/\nrye.com,https://www.rye.com/about\n'), {
-    ...{ created: 1, refused: 1, errors: [{ field: 'url', reason: "names another prospect than 'key'" }] },
+    ...{ created: 1, refused: 1, errors: [{ field: 'url', reason: "is of another prospect than 'key'" }] },
   });
   t.match(await refusal(opened, 'url,Mood\na.com,x\n'), [400, 'mapping', /'Mood' is not known.*custom\.<name>/]);
   t.match(await refusal(opened, 'url,Mood\na.com,x\n', { mapping: { Mood: 'mood' } }), [400, 'mapping', /'mood'/]);
@@ -226,8 +226,8 @@ t.test('keeps people apart who share a site, and merges nobody by a site that it
   ]);
   const { data } = await opened.caller.get(`${v1}/imports/${shared.id}/errors`);
   t.match(data, [
-    { line: 11, field: 'url', reason: /^is another page of the site of line 10, / },
-    { line: 14, field: 'url', reason: /^names nobody/ },
+    { line: 11, field: 'url', reason: /^belongs to the site of line 10, / },
+    { line: 14, field: 'url', reason: /^does not identify a prospect/ },
   ]);
 });
 
@@ -260,7 +260,7 @@ t.test(
           [4, 'url'],
         ],
       );
-      t.match(data[0].reason, `is another page of the site of the prospect ${id}, with another name or address`);
+      t.match(data[0].reason, `belongs to the site of the prospect ${id}, which has another name or address`);
       t.same(await addresses(), ['gil@three.com'], 'no address of another person');
     }
     t.match(await opened.caller.get(`${v1}/prospects/${id}`), { key, name: 'Gil', url: 'https://new-links.io/gil' });

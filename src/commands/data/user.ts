@@ -59,7 +59,7 @@ async function expiryOf({ database }: Store, given: string): Promise<string> {
     sql`select e.at from (select (${at})::timestamptz(3) as at) e where e.at > now()`,
   );
   if (expiry) return expiry.at;
-  throw new UsageError('--expires must lie in the future.');
+  throw new UsageError('--expires must be in the future.');
 }
 
 export const listDataUsers = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>

@@ -27,7 +27,7 @@ export function watchDeliveries(database: Database, { organization_id, endpoint_
     for (const { delivery_id, attempt, error } of failed.reverse()) {
       if (shown.has(`${delivery_id} ${attempt}`)) continue;
       shown.add(`${delivery_id} ${attempt}`);
-      console.error(`✗ ${delivery_id}, attempt ${attempt}, did not get here: ${error} ${remedy}`);
+      console.error(`✗ ${delivery_id}, attempt ${attempt}, did not arrive: ${error} ${remedy}`);
     }
   };
   const timer = setInterval(() => {

@@ -43,13 +43,13 @@ export function limitConnections(server: Server, most: number, log: Logger): voi
   server.maxConnections = most;
   const open = new Map<string, number>();
   const refused = atMostEvery(log_ms, (reason: string) => log.warn({ most }, reason));
-  server.on('drop', () => refused('connections were closed: there are as many as this process may hold'));
+  server.on('drop', () => refused('connections were closed: the process has as many as it may hold (MAX_CONNECTIONS)'));
   server.on('connection', (socket) => {
     const network = publicNetworkOf(socket.remoteAddress ?? '');
     if (network === undefined) return;
     const count = (open.get(network) ?? 0) + 1;
     if (count > Math.ceil(most / 4)) {
-      refused('connections were closed: their address holds a quarter of what this process may hold');
+      refused('connections were closed: their address has a quarter of those that the process may hold (MAX_CONNECTIONS)');
       return void socket.destroy();
     }
     open.set(network, count);

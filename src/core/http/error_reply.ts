@@ -45,7 +45,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notTaken(request);
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
-    return new Problem('route_not_found', 'The path does not exist: no id is as long as the one in it.');
+    return new Problem('route_not_found', 'The path does not exist: the id in it is too long.');
   }
   if (statusCode < 500) return new Problem('invalid_parameter', message);
   request.log.error({ err: error }, 'a request failed');

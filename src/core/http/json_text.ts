@@ -99,4 +99,4 @@ const tooMany = (most_values: number): Problem =>
   );
 
 const tooDeep = (): Problem =>
-  new Problem('invalid_parameter', `The body is nested more than ${max_body_depth} levels deep. Send it flatter.`);
+  new Problem('invalid_parameter', `The body is nested more than ${max_body_depth} levels deep. Reduce the nesting.`);

@@ -19,7 +19,7 @@ export function requireClearHeaders(app: FastifyInstance): void {
     }
     const param = repeatedHeader(raw);
     if (param !== undefined) {
-      throw new Problem('invalid_parameter', `The header '${param}' stands more than once. Send it once.`, { param });
+      throw new Problem('invalid_parameter', `The header '${param}' is sent more than once. Send it once.`, { param });
     }
   });
 }
@@ -50,7 +50,7 @@ export function answerExpectations(app: FastifyInstance): void {
     if (expect === undefined || expect.toLowerCase() === '100-continue') return;
     throw new Problem(
       'expectation_failed',
-      "The only expectation that is met is '100-continue'. Leave out the header 'Expect'.",
+      "The header 'Expect' supports '100-continue' only. Remove the header.",
       {
         param: 'Expect',
       },

@@ -160,7 +160,7 @@ function refusePages(query: Query, format: StreamFormat): void {
   if (param === undefined) return;
   throw new Problem(
     'invalid_parameter',
-    `'${param}' is for pages, and ${format} returns the whole list: leave it out.`,
+    `'${param}' applies to pages, and ${format} returns the whole list. Leave it out.`,
     {
       param,
     },

@@ -41,19 +41,19 @@ const longest_url = 2048;
 export const urlDetail = (schema: z.ZodType): Detail => ({
   schema,
   correct: ofText((given) => (URL.parse(given)?.href ?? '').slice(0, longest_url).replace(/%.?$/, '')),
-  fault: 'is no http or https URL',
+  fault: 'is not an http or https URL',
 });
 
 const trimmed = { correct: ofText((given) => given.trim()), says_the_same: true } as const;
 
 export const details = {
-  country: { schema: visitorCountry, ...trimmed, fault: 'is no country code of two characters' },
-  ip: { schema: visitorAddress, correct: ofText(bareAddress), says_the_same: true, fault: 'is no IPv4 or IPv6 address' },
-  email: { schema: customerEmail, correct: ofText(addressIn), says_the_same: true, fault: 'is no email address' },
+  country: { schema: visitorCountry, ...trimmed, fault: 'is not a country code of two characters' },
+  ip: { schema: visitorAddress, correct: ofText(bareAddress), says_the_same: true, fault: 'is not an IPv4 or IPv6 address' },
+  email: { schema: customerEmail, correct: ofText(addressIn), says_the_same: true, fault: 'is not an email address' },
   metadata: {
     schema: metadata,
     correct: storableValue,
-    fault: 'is no object of at most 50 keys and 16 KiB with exact numbers',
+    fault: 'is not an object of at most 50 keys and 16 KiB with exact numbers',
   },
 } as const satisfies Record<string, Detail>;
 

@@ -67,7 +67,7 @@ const hasNoUser = (address: string): boolean => {
   const { username, password } = URL.parse(address) ?? { username: '', password: '' };
   return username === '' && password === '';
 };
-const user_error = 'must not contain a user name or a password: remove what precedes `@` in front of the host';
+const user_error = 'must not contain a user name or a password: remove the part before `@`';
 /** The same of a page that people are sent to. */
 export const url = visitedUrl.refine(hasNoUser, user_error);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */

@@ -83,7 +83,7 @@ export const commissionChangeOperations: Operation[] = [
       if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
         throw new Problem(
           'invalid_parameter',
-          'The amount of a clawback must be negative, and that of any other commission 0 or more.',
+          "'amount_minor' must be negative for a clawback, and 0 or more for any other commission.",
           {
             param: 'amount_minor',
           },

@@ -159,7 +159,7 @@ export function exactly<T>(compute: () => T): T {
     if (!(error instanceof RangeError)) throw error;
     throw new Problem(
       'invalid_parameter',
-      'The amounts are too large: the amounts computed from them must be below 2^53 minor units.',
+      'The amounts are too large: the amounts computed from them must be below 2^53 minor units. Send smaller ones.',
       {
         param: 'amount_minor',
       },

@@ -65,7 +65,7 @@ export async function readReport(
 const tooLong = (): Problem =>
   new Problem(
     'invalid_parameter',
-    `The report takes longer than ${statement_s} seconds. Ask for a shorter window ('from' and 'to'), or leave out filters other than by what its rows are.`,
+    `The report takes longer than ${statement_s} seconds. Use a shorter window ('from' and 'to'), or remove filters.`,
     { param: 'from' },
   );
 

@@ -86,7 +86,7 @@ export function refuseNegativeNet(amounts: AmountParts, given: readonly (keyof A
   if (beyond === undefined) return;
   throw new Problem(
     'invalid_parameter',
-    "The amount includes tax_minor, shipping_minor, fee_minor and discount_minor: together they cannot be more than 'amount_minor'. A correction of the amount sends the parts that change with it.",
+    "The amount includes tax_minor, shipping_minor, fee_minor and discount_minor: together they cannot be more than 'amount_minor'. If you correct the amount, also send the parts that change.",
     { param: given.includes(beyond) ? beyond : (given[0] as string) },
   );
 }

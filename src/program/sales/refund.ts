@@ -98,7 +98,7 @@ export function refuseImpossibleTime(tx: Tx, { occurred_at, created_at }: Sale, 
   if ((refunded_at >= occurred_at || occurred_at === created_at) && refunded_at <= latest) return;
   throw new Problem(
     'invalid_parameter',
-    `'refunded_at' must be from the time of the sale (${occurred_at}) to a day from now.`,
+    `'refunded_at' must be between the time of the sale (${occurred_at}) and a day from now.`,
     { param: 'refunded_at' },
   );
 }

@@ -88,7 +88,7 @@ export const teamOperations: Operation[] = [
       await requireRoom(tx, 'seats', countMembers);
       const known = await teamMembers.find(tx, sql`${tenant(tx)} and lower(t.email) = lower(${body.email})`);
       if (known && known.status !== 'removed') {
-        throw alreadyExists('email', 'A team member with this email address exists.', known);
+        throw alreadyExists('email', 'A team member with this email address already exists.', known);
       }
       const member_id = known?.id ?? (await addMember(tx, body.email));
       return teamMembers.update(tx, member_id, {

@@ -168,7 +168,7 @@ export const campaignOperations: Operation[] = [
 const notDeletable = (state: CampaignState): Problem =>
   new Problem(
     'invalid_state_transition',
-    `The campaign is '${state}': it can be deleted while it is a draft, and stopped after that.`,
+    `The campaign is '${state}'. Only a draft can be deleted. Stop the campaign instead.`,
   );
 
 /** An empty list of steps is JSON too. */

@@ -108,7 +108,7 @@ async function recipientOf(tx: Tx, { id: campaign_id, brand_id, allow_risky }: C
   if (found.email_address_id !== null && found.reason === null) return found;
   throw new Problem(
     'invalid_parameter',
-    `The prospect cannot be written to (${found.reason}): ${send_failures[found.reason ?? 'no_address']}. Use another prospect.`,
+    `The prospect cannot be emailed (${found.reason}): ${send_failures[found.reason ?? 'no_address']}. Use another prospect.`,
     {
       param: 'prospect_id',
     },

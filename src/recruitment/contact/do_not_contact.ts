@@ -175,7 +175,7 @@ function targetOf(body: Entry): Target {
     });
   }
   if (body.kind !== 'address' && !isMark(body.reason)) {
-    throw new Problem('invalid_parameter', `The reason '${body.reason}' is for addresses. Use another one.`, {
+    throw new Problem('invalid_parameter', `The reason '${body.reason}' applies to addresses only. Use another reason.`, {
       param: 'reason',
     });
   }
@@ -191,7 +191,7 @@ function requireOwned(barred: string): void {
   if (registrableDomain(barred) !== undefined) return;
   throw new Problem(
     'invalid_parameter',
-    `'${barred}' is a public suffix, below which anybody registers domains. Bar a domain below it, such as example.${barred}.`,
+    `'${barred}' is a public suffix, under which anybody can register domains. Bar a domain under it, such as example.${barred}.`,
     { param: 'domain' },
   );
 }

@@ -157,7 +157,7 @@ const missingFor = (param: string, search_type: SearchType): Problem =>
   new Problem('missing_parameter', `'${param}' is required for the search type '${search_type}'.`, { param });
 
 const superfluousFor = (param: string, search_type: SearchType): Problem =>
-  new Problem('invalid_parameter', `A search of the type '${search_type}' has no '${param}'. Remove it.`, { param });
+  new Problem('invalid_parameter', `'${param}' is not allowed with the search type '${search_type}'. Remove it.`, { param });
 
 /** @throws Problem invalid_parameter for providers that a search of this type does not ask */
 function requireFittingProviders({ search_type, providers }: SearchRequest): void {
@@ -165,7 +165,7 @@ function requireFittingProviders({ search_type, providers }: SearchRequest): voi
   const wrong = providers?.find((name) => (name === 'url_list') !== is_list);
   if (wrong === undefined) return;
   const remedy = is_list ? "Send ['url_list'] or no providers." : 'Remove it.';
-  throw new Problem('invalid_parameter', `A search of the type '${search_type}' cannot ask '${wrong}'. ${remedy}`, {
+  throw new Problem('invalid_parameter', `The provider '${wrong}' is not allowed with the search type '${search_type}'. ${remedy}`, {
     param: 'providers',
   });
 }
@@ -176,11 +176,11 @@ export const urlsOf = (query: string): string[] => [...new Set(query.split(/\s+/
 function requireUrls(query: string): void {
   const urls = urlsOf(query);
   if (urls.length > most_urls) {
-    throw new Problem('invalid_parameter', `'query' must hold at most ${most_urls} URLs.`, { param: 'query' });
+    throw new Problem('invalid_parameter', `'query' must contain at most ${most_urls} URLs.`, { param: 'query' });
   }
   const wrong = urls.find((one) => !/^https?:$/.test(URL.parse(one)?.protocol ?? ''));
   if (wrong === undefined) return;
-  throw new Problem('invalid_parameter', "'query' must hold http or https URLs, separated by white space.", {
+  throw new Problem('invalid_parameter', "'query' must contain http or https URLs, separated by white space.", {
     param: 'query',
   });
 }

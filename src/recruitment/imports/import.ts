@@ -159,7 +159,7 @@ export function mappingOfPairs(pairs: string[]): Mapping {
     given.map((pair) => {
       const at = pair.lastIndexOf('=');
       if (at < 1) {
-        throw new Problem('invalid_parameter', `'mapping' is not valid: '${pair}' is not a pair of column=field.`, {
+        throw new Problem('invalid_parameter', `'mapping' is not valid: '${pair}' is not of the form column=field.`, {
           param: 'mapping',
         });
       }

@@ -41,7 +41,7 @@ export function fieldOfHeader(header: string): ImportField | undefined {
 export function mappingOf(columns: string[], asked: Mapping, is_closed: boolean): Mapping {
   refuseUnknownFields(asked);
   const twice = columns.find((column, nth) => columns.indexOf(column) !== nth);
-  if (twice !== undefined) throw wrong('document', `The column '${twice}' is there twice. Rename one of them.`);
+  if (twice !== undefined) throw wrong('document', `The column '${twice}' occurs twice. Rename one of them.`);
   const absent = Object.keys(asked).find((column) => !columns.includes(column));
   if (is_closed && absent !== undefined) {
     throw wrong('mapping', `There is no column '${absent}'. The columns are: ${columns.join(', ')}.`);
@@ -50,7 +50,7 @@ export function mappingOf(columns: string[], asked: Mapping, is_closed: boolean)
   const mapping = { ...asked, ...Object.fromEntries(found) };
   refuseTwoOfAField(mapping);
   if (!Object.values(mapping).some((field) => field === 'url' || field === 'key')) {
-    throw wrong('mapping', "No column is imported as 'url' or 'key', and a prospect is known by one of them.");
+    throw wrong('mapping', "No column is imported as 'url' or 'key', which identify a prospect. Map a column to one of them.");
   }
   return mapping;
 }

@@ -100,5 +100,5 @@ function areInConflict(one: Sight, other: Sight): boolean {
 
 const faultOf = (whom: string): Fault => ({
   field: 'url',
-  reason: `is another page of the site of ${whom}, with another name or address, and a site is one prospect: give the address of a site or a profile of their own`,
+  reason: `belongs to the site of ${whom}, which has another name or address. A site is one prospect: send the URL of their own site or profile`,
 });

@@ -58,11 +58,11 @@ function known(
   const in_channel = named ?? (url ? channelOf(url) : undefined) ?? 'website';
   const canonical = canonicalKey(in_channel, given);
   if (canonical === undefined) {
-    const reason = `names nobody in the channel ${in_channel}: give the address of a site of their own, or of their account`;
+    const reason = `does not identify a prospect in the channel ${in_channel}: send the URL of their own site, or of their account`;
     return { fault: { field: key === undefined ? 'url' : 'key', reason } };
   }
   if (url && key !== undefined && contradicts(in_channel, canonical, url)) {
-    return { fault: { field: 'url', reason: "names another prospect than 'key'" } };
+    return { fault: { field: 'url', reason: "is of another prospect than 'key'" } };
   }
   const where = { channel: in_channel, key: canonical, url: url ?? profileUrl(in_channel, canonical) };
   return { prospect: { brand_id, ...where, ...(rest as Partial<NewProspect>) }, has_url: url != null, email: address };

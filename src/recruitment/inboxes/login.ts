@@ -88,7 +88,7 @@ const refusedBy =
       throw new Problem(`${protocol}_auth_failed`, message, { param: protocol });
     }
     if (isDeferred(error)) {
-      const message = `The ${name} server takes no login at the moment. Retry later.`;
+      const message = `The ${name} server accepts no logins at the moment. Retry later.`;
       throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
     }
     const message = `The connection to the ${name} server failed${faultOf(error)}. Check \`host\`, \`port\` and \`security\`.`;

@@ -86,7 +86,7 @@ export async function requireNotSuppressed(tx: Tx, vault: Vault, email: string, 
   throw new Problem(
     'suppressed',
     reason === 'unsubscribed'
-      ? 'The prospect unsubscribed, and cannot be written to.'
-      : `The prospect or the address is marked Do not contact (${reason}), and cannot be written to. Lift the mark first.`,
+      ? 'The prospect unsubscribed and cannot be emailed.'
+      : `The prospect or the address is marked Do not contact (${reason}) and cannot be emailed. Lift the mark first.`,
   );
 }

@@ -16,7 +16,7 @@ export async function enabledEndpoint(
   await policy.requireIncluded?.(tx);
   const endpoint = await endpointFor({ tx, caller }, policy, endpoint_id);
   if (endpoint.status === 'enabled') return endpoint;
-  throw new Problem('endpoint_disabled', 'The endpoint is disabled: enable it first.', { param: 'id' });
+  throw new Problem('endpoint_disabled', 'The endpoint is disabled. Enable it first.', { param: 'id' });
 }
 
 /** Appends a delivery to the endpoint's queue. */

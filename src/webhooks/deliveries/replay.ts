@@ -114,9 +114,9 @@ function windowOf(
   const start = failed_since === undefined ? 'from' : 'failed_since';
   if (from >= now) throw new Problem('invalid_parameter', `'${start}' must be in the past.`, { param: start });
   const end = to === undefined || to > now ? now : to;
-  if (end <= from) throw new Problem('invalid_parameter', 'The window ends before it begins.', { param: 'to' });
+  if (end <= from) throw new Problem('invalid_parameter', "'to' must be after 'from'.", { param: 'to' });
   if (Date.parse(end) - Date.parse(from) > kept_days * day_ms) {
-    throw new Problem('invalid_parameter', `The window may be ${kept_days} days long at most.`, {
+    throw new Problem('invalid_parameter', `The window must be at most ${kept_days} days long.`, {
       param: start,
     });
   }

@@ -136,6 +136,6 @@ async function requireRoom(tx: Tx, policy: EventPolicy, subject_id: string): Pro
     select count(*) as count from ${from} where t.organization_id = ${tx.organization_id} and t.program_id = ${subject_id} and ${alive}`);
   if (count < most_endpoints) return;
   const noun = subjectNoun(policy);
-  const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most_endpoints} webhook endpoints: delete one first.`;
+  const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most_endpoints} webhook endpoints. Delete one first.`;
   throw new Problem('plan_limit_reached', message, policy.subject ? { param: policy.subject.field } : {});
 }

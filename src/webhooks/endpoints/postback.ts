@@ -37,7 +37,7 @@ export function requirePostbackTypes(catalogue: Catalogue, event_types: string[]
   const refused = event_types.find((type) => catalogue[type]?.postback === false);
   if (refused === undefined) return;
   const families = listed(postbackFamilies(catalogue));
-  throw new Problem('invalid_parameter', `A postback cannot receive '${refused}': ${families} events alone.`, {
+  throw new Problem('invalid_parameter', `A postback cannot receive '${refused}', only ${families} events.`, {
     param,
   });
 }

@@ -92,7 +92,7 @@ t.test('a process of 400 file descriptors survives clients that send no HTTP and
   t.ok(silent.filter(({ closed }) => !closed).length <= 240);
   for (const { socket } of silent) socket.destroy();
   await eventually(answers, 'room for another connection');
-  await api.until(/there are as many as this process may hold/);
+  await api.until(/the process has as many as it may hold/);
 });
 
 t.test(

@@ -297,7 +297,7 @@ t.test(
     });
     t.match(await caller.request('PATCH', path, { name: 'x' }), { status: 409 });
     t.match(await caller.request('DELETE', path), {
-      ...{ status: 409, body: { error: { message: /: it can be deleted while it is a draft, and stopped after/ } } },
+      ...{ status: 409, body: { error: { message: /Only a draft can be deleted/ } } },
     });
     const rival = await draft(opened);
     await enrol(opened, rival, [good[0] as Json, ...(await addMany(opened, 1))]);

@@ -76,7 +76,7 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
   const answer = await outreach.caller.request('PATCH', `/recruitment/v1/inboxes/${outreach.inbox_id}`, { smtp, imap });
   t.match(answer, {
     status: 422,
-    body: { error: { code: 'imap_unreachable', message: /takes no login at the moment/ } },
+    body: { error: { code: 'imap_unreachable', message: /accepts no logins at the moment/ } },
   });
   const refusedInDoubt = deferred.at(-1)?.outreach as ReadOutreach;
   for (const each of [outreach, refusedInDoubt]) {

@@ -144,7 +144,7 @@ function amountOf(amount: Element): BookedTransfer['amounts'][number] {
   const currency = currencyOf(amount);
   const amount_minor = currency === null ? null : minorUnits(text(amount) ?? '', currency);
   if (currency !== null && amount_minor !== null) return { amount_minor, currency };
-  throw refused(`The amount '${text(amount) ?? ''}' ${currency ?? 'without Ccy'} is no amount of a currency.`);
+  throw refused(`The amount '${text(amount) ?? ''}' ${currency ?? 'without Ccy'} is not an amount in a currency.`);
 }
 
 /** Returns whether the entry is of one payment: none of its details sums up several. */

@@ -46,7 +46,7 @@ export function parseReport(file: Uint8Array | string): Element {
   try {
     return parser.parse(xml, true) as Element;
   } catch (error) {
-    throw refused(`The report is not XML that can be read: ${reasonOf(error)} Send the file as the bank supplied it.`);
+    throw refused(`The report is not valid XML: ${reasonOf(error)} Send the file as the bank supplied it.`);
   }
 }
 
@@ -56,7 +56,7 @@ function decoded(file: Uint8Array | string): string {
   const size = typeof file === 'string' ? Buffer.byteLength(file) : file.length;
   if (size > most_bytes)
     throw refused(
-      `The report has ${size} bytes, and can have ${most_bytes}. Ask the bank for several reports with fewer payments each.`,
+      `The report has ${size} bytes, and the limit is ${most_bytes}. Ask the bank for several reports with fewer payments each.`,
     );
   const text = typeof file === 'string' ? file : textIn(file);
   if (text.includes('\0')) throw refused('The report has NUL characters. Save it as UTF-8 and send it again.');
@@ -85,7 +85,7 @@ function requireBoundedElements(xml: string): void {
   }
   if (tags <= most_tags) return;
   throw refused(
-    `The report has ${tags} tags, and can have ${most_tags}. Ask the bank for several reports with fewer payments each.`,
+    `The report has ${tags} tags, and the limit is ${most_tags}. Ask the bank for several reports with fewer payments each.`,
   );
 }
 
@@ -118,7 +118,7 @@ export function children(element: Element | undefined, name: string): Element[] 
 export function child(element: Element | undefined, ...path: string[]): Element | undefined {
   return path.reduce<Element | undefined>((parent, name) => {
     const [first, ...others] = children(parent, name);
-    if (others.length > 0) throw refused(`The element ${name} stands ${others.length + 1} times where one is allowed.`);
+    if (others.length > 0) throw refused(`The element ${name} occurs ${others.length + 1} times, and one is allowed.`);
     return first;
   }, element);
 }
@@ -155,5 +155,5 @@ export function timeOf(element: Element | undefined, name: string): string | nul
     /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$/.exec(written) ?? [];
   const moment = new Date(`${date}${time.slice(0, 13)}${zone}`);
   if (date !== undefined && !Number.isNaN(moment.getTime())) return moment.toISOString();
-  throw refused(`${name} is '${written}', which is no date such as 2026-11-30 or 2026-11-30T10:00:00Z.`);
+  throw refused(`${name} is '${written}', which is not a date such as 2026-11-30 or 2026-11-30T10:00:00Z.`);
 }

@@ -53,7 +53,7 @@ export const payoutBatchOperations: Operation[] = [
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       const cutoff = body.cutoff ?? tx.now;
       if (cutoff > tx.now) {
-        throw new Problem('invalid_parameter', 'The cut-off must not be in the future.', { param: 'cutoff' });
+        throw new Problem('invalid_parameter', "'cutoff' must not be in the future.", { param: 'cutoff' });
       }
       const due_at = body.due_at ?? dueAt(program, cutoff);
       refuseFarDueAt(tx, due_at);
@@ -107,7 +107,7 @@ const most_days_ahead = 366;
 /** A time far ahead is a mistake: the payouts would wait for it. @throws Problem invalid_parameter */
 export function refuseFarDueAt({ now }: Pick<Tx, 'now'>, due_at: string): void {
   if (Date.parse(due_at) - Date.parse(now) <= most_days_ahead * day_ms) return;
-  throw new Problem('invalid_parameter', `The payouts must be due within ${most_days_ahead} days.`, {
+  throw new Problem('invalid_parameter', `'due_at' must be within ${most_days_ahead} days.`, {
     param: 'due_at',
   });
 }

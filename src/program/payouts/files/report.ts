@@ -69,7 +69,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Upload a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; ones that it rejected for a definite reason, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. So does a rejection of what is paid, one without a definite reason (none, `NARR`, a code of the bank, words of a duplicate), and one of a file that the bank has accepted before: it is listed in `not_applied`, and `POST /v1/payouts/{id}/mark_failed` records that a payment was not made. If a camt.054 has a second debit of a payment, by another reference (`AcctSvcrRef`), a clawback takes it back and the flag `double_payout` is raised; when one of the two comes back, the clawback is voided and the payout stays `paid`. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; ones that it rejected for a definite reason, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. So does a rejection of what is paid, one without a definite reason (none, `NARR`, a code of the bank, words of a duplicate), and one of a file that the bank has accepted before: it is listed in `not_applied`, and `POST /v1/payouts/{id}/mark_failed` records that a payment was not made. If a camt.054 has a second debit of a payment, by another reference (`AcctSvcrRef`), a clawback takes it back and the flag `double_payout` is raised; when one of the two comes back, the clawback is voided and the payout stays `paid`. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that is already recorded is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: { document: example_report },
@@ -91,7 +91,7 @@ export const payoutReportOperations: Operation[] = [
     path: '/v1/payout_batches/{id}/statuses',
     scope: 'payouts:read',
     title: 'List bank reports',
-    summary: 'Lists the last ten bank reports that were taken in for a batch, newest first.',
+    summary: 'Lists the last ten bank reports that were recorded for a batch, newest first.',
     params: idParams,
     reply: z.object({
       object: objectName('list'),
@@ -121,7 +121,7 @@ async function takeIn(
     returning 1`);
   if (!inserted) {
     const existing = await storedReport(tx, batch_id, fingerprint);
-    throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
+    throw alreadyExists('document', `The report is already recorded as ${existing.id}.`, existing);
   }
   const [{ contentOfReport }, { applyReport }] = await Promise.all([
     import('./report_outcomes.ts'),

@@ -74,12 +74,12 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
   const { message_id, statuses } = report;
   const file = await tx.maybe(sql`
     select from program.payout_file t where ${tenant(tx)} and t.batch_id = ${batch_id} and t.id = ${message_id}`);
-  if (!file) throw refused(`The report is on the file '${message_id}', which is not a file of this batch.`);
+  if (!file) throw refused(`The report is about the file '${message_id}', which is not a file of this batch.`);
   const sent = await sentWhere(tx, sql`t.file_id = ${message_id}`);
   const own = statuses.filter(({ end_to_end_id }) => sent.has(end_to_end_id));
   if (own.length === 0 && statuses.length > 0) {
     throw refused(
-      `The report names the payment '${bankIdentifier((statuses[0] as TransferStatus).end_to_end_id)}', and none that is in the file ${bankIdentifier(message_id)}.`,
+      `The report names the payment '${bankIdentifier((statuses[0] as TransferStatus).end_to_end_id)}', and none of the file ${bankIdentifier(message_id)}.`,
     );
   }
   const listed = own.map((status): Listed => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));

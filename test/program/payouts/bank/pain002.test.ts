@@ -240,7 +240,7 @@ t.test('says what is missing and what to do', async (t) => {
   });
   const dated = report(block(payment(1, 'ACSC'))).replace('2026-12-16T09:00:00+01:00', '16.12.2026');
   t.throws(() => read(dated), {
-    message: "CreDtTm is '16.12.2026', which is no date such as 2026-11-30 or 2026-11-30T10:00:00Z.",
+    message: "CreDtTm is '16.12.2026', which is not a date such as 2026-11-30 or 2026-11-30T10:00:00Z.",
   });
 });
 
