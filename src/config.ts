@@ -25,7 +25,7 @@ const hostNames = z
     'must be host names, comma-separated, such as chat.example.com,hooks.example.com',
   );
 const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
-/** With or without a name; nothing that could begin a second address or header. */
+/** An address with or without a name; nothing that could begin a second address or header. */
 const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
 const loopback = /^http:\/\/(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?(?:\/|$)/;
 const providerUrl = (provider: string) =>

@@ -138,7 +138,7 @@ function searchCredentials(config: Config): Record<string, Record<string, string
   });
 }
 
-/** Those that are set. */
+/** Returns the values that are set. */
 const setOf = <Value>(values: Record<string, Value | undefined>): Record<string, Value> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Value] => entry[1] !== undefined));
 
@@ -216,7 +216,7 @@ interface ServerSettings {
   version: string;
   /** Such as `ISO, MDY`. */
   date_style: string;
-  /** As SQL has them. */
+  /** The user's name in SQL. */
   user: string;
   database: string;
 }
@@ -259,7 +259,7 @@ export async function findReplicaFault({ database, replica }: Store): Promise<st
   }
 }
 
-/** As core.database_epoch(), which a database that is none of Rail's lacks. A replica has the identifiers of what it copies. */
+/** Reads the identity as core.database_epoch() does, which a database that is none of Rail's lacks. A replica has the identifiers of its primary. */
 const identify = (database: Database): Promise<{ id: string }[]> =>
   run(
     database,

@@ -42,7 +42,7 @@ export interface NewLogin extends DataLogin {
 export interface RevokedLogin extends DataLogin {
   /** `closed`: it cannot log in, and is still there. `open`: it can still log in. */
   role: 'dropped' | 'closed' | 'open';
-  /** Why the role is still there; null where it is dropped. */
+  /** The reason why the role still exists; null where it is dropped. */
   reason: string | null;
   /** Statements that a superuser has to run, one at a time, because this database user could not; empty if the role is dropped. */
   sql: string[];

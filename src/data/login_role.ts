@@ -39,7 +39,7 @@ export const settingsOf = ({ statement_timeout_ms }: Pick<LoginRole, 'statement_
     // Else it could fill the log: with errors, and with the plans of its statements (debug_print_plan). It cannot undo this.
     log_min_messages: 'fatal',
     search_path: 'data',
-    // As for requests of the API: see core.open_request.
+    // The same as for requests of the API: see core.open_request.
     random_page_cost: '1.1',
   });
 
@@ -55,7 +55,7 @@ export const passwordStatement = (user: string, verifier: string): string =>
 export interface Place {
   /** The name of the database. */
   database: string;
-  /** Who runs this service, and must be able to end the login's sessions. */
+  /** The user that runs this service, and must be able to end the login's sessions. */
   service: string;
 }
 

@@ -4,7 +4,7 @@ import { demo_mailbox, startDemoMailbox } from './mailbox.ts';
 import { startDemoNames } from './name_server.ts';
 import { startDemoWeb } from './web.ts';
 
-/** Those that are used where they are free, so that a connected inbox finds its servers again after a restart. */
+/** The ports that are used where they are free, so that a connected inbox finds its servers again after a restart. */
 const wanted_ports = { web: 4080, smtp: 4465, imap: 4993 };
 
 export interface DemoWorld {

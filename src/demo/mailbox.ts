@@ -27,7 +27,7 @@ type ImapOptions = Record<string, unknown>;
 export interface DemoMailbox {
   smtp_port: number;
   imap_port: number;
-  /** Who issued the certificates of both servers. */
+  /** The issuer of the certificates of both servers. */
   authority: string;
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ export interface DemoSite {
   description: string;
   /** The HTML of its pages, by path. */
   pages: Record<string, string>;
-  /** Who reads mail there. */
+  /** The person who reads mail there. */
   person: DemoPerson;
 }
 

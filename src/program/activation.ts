@@ -72,7 +72,7 @@ export async function invitationsOf(tx: Tx, partner_ids: string[]): Promise<Map<
   return new Map(invited.map(({ id, invitation_token }) => [id, invitation_token]));
 }
 
-/** Why a partner cannot get what was agreed. */
+/** The reason why a partner cannot get the agreed terms. */
 export type RefusedActivation =
   | 'no_address'
   | `partner_${Exclude<Partner['status'], 'active'>}`

@@ -23,7 +23,7 @@ export const feed: Feed = {
     ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
     ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
   ],
-  // Those with emails, names, or what merchants keep of a person.
+  // Resources with emails, names, or other data of merchants about a person.
   personal: [partners, applications, customers, sales, riskFlags, payouts],
   own_id_fields: ['external_id', 'external_refund_id', 'product_ids'],
   personal_fields: { commissions: ['note'] },

@@ -138,7 +138,7 @@ async function tracesOf(
       ? [referral_id].filter((one) => one !== null)
       : await withDeleted(tx, sql`program.referral`, of_browser);
   const sale_ids = await withDeleted(tx, sql`program.sale`, sql`t.customer_id = ${customer_id}`);
-  // Those that earned no credit have an index of their own.
+  // Clicks that earned no credit have an index of their own.
   const clicks = await tx.all<Row & { partner_id: string }>(sql`
     select t.id, t.partner_id from program.click t where ${tenant(tx)} and t.referral_id = any(${referral_ids})
     union all

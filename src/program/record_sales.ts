@@ -103,7 +103,7 @@ async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<num
 
 const keyOf = (program_id: string, external_id: string): string => `${program_id} ${external_id}`;
 
-/** Whose sales are not recorded in sets: whom those that are left name, or might. */
+/** The customers whose sales are not recorded in sets: those that the remaining sales name, or might. */
 class Left {
   readonly #names = new Set<string>();
 

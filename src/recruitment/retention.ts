@@ -13,7 +13,7 @@ import type { Prospect } from './prospects/prospect.ts';
 /** "Revealed addresses that were not used go after 30 days (GDPR, article 14)." */
 const unused_address_days = 30;
 
-/** As the API has it: a larger one would lead to before the beginning of time. */
+/** The limit of the API: a larger one would lead to before the beginning of time. */
 const most_retention_days = 3650;
 
 /** The organizations that keep something for too long. @param at as of when, ISO 8601: not later than now by Postgres' clock */

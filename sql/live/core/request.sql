@@ -1,6 +1,6 @@
--- Who asks, and how many of the requests that wait in one process may go on in this second. It commits by itself, so that requests that fail
--- count too, and nobody waits for another request's transaction. A key with a high limit is granted more than wait, a sixteenth of what is left of
--- the second: the process lets them through without asking. All that is granted of one second is never more than the limit.
+-- Authenticates a key, and grants how many of the requests that wait in one process may go on in this second. It commits by itself, so that requests
+-- that fail count too, and nobody waits for another request's transaction. A key with a high limit is granted more than wait, a sixteenth of what is
+-- left of the second: the process lets them through without asking. All that is granted of one second is never more than the limit.
 create or replace function core.authenticate(key_sha256 bytea, waiting integer)
 returns table (
   organization_id text,

@@ -1,4 +1,4 @@
--- Who reads schema data. Both functions run as the service's user, so current_user is that user in them; session_user is who logged in, which
+-- The reader of schema data. Both functions run as the service's user, so current_user is that user in them; session_user is who logged in, which
 -- nothing but a superuser changes. A setting counts for the service's own login alone: anybody can SET one.
 
 -- The organization whose rows the views show; null shows none. A login that has ended gets an error: no rows would be taken for what there is.

@@ -61,7 +61,7 @@ as $$
   where step.statement is not null and o.all_of_them is not null
 
   union all
-  -- Who could connect to another database still can.
+  -- Roles that could connect to another database still can.
   select step.nth, format('database %I', d.datname), 'everybody may connect to it', step.statement
   from pg_database d
   cross join lateral (

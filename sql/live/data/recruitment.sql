@@ -284,7 +284,7 @@ comment on column data.deal.cancelled_at is 'When it was cancelled. Null: it is 
 comment on column data.deal.created_at is 'When it was recorded.';
 comment on column data.deal.updated_at is 'When it last changed.';
 
--- As the rollups by day in daily.sql: a condition on the day leaves days out before their rows are read.
+-- Rollups by day, as in daily.sql: a condition on the day leaves days out before their rows are read.
 create or replace view data.outreach_daily with (security_barrier = true) as
 select
   d.day, m.brand_id, m.campaign_id, m.sent, m.first_emails, m.bounced, m.replies, m.interested_replies, m.unsubscribe_replies, m.unsubscribed

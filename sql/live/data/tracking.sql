@@ -10,7 +10,7 @@ select
   case when (select data.sees_personal()) then l.destination_url else data.without_emails(l.destination_url) end as destination_url,
   case when (select data.sees_personal()) then l.url else data.without_emails(l.url) end as url,
   l.short_url,
-  -- As data.program.subdomain.
+  -- The same form as data.program.subdomain.
   l.short_slug || '' as short_slug,
   l.short_domain,
   case when (select data.sees_personal()) then l.label else data.without_emails(l.label) end as label,

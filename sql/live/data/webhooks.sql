@@ -100,7 +100,7 @@ select
   case when (select data.sees_personal()) then a.error else data.without_emails(a.error) end as error
 from webhooks.attempt a
 where a.organization_id = (select data.organization_id())
-  -- Those of programs: ids of deliveries say whose they are, and attempts are partitioned by them.
+  -- Attempts of programs: ids of deliveries say whose they are, and attempts are partitioned by them.
   and a.delivery_id >= 'whd_' and a.delivery_id < 'whd`';
 comment on view data.webhook_attempt is 'Requests to endpoints, and what they answered. Kept for 30 days. Filter by delivery_id or at.';
 comment on column data.webhook_attempt.delivery_id is 'The delivery (whd_).';

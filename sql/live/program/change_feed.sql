@@ -1,7 +1,7 @@
 -- The tables whose rows the change feed gives.
 create or replace trigger change_noted before update on program.application for each row execute function core.note_change();
 create or replace trigger change_noted before update on program.click for each row execute function core.note_change();
--- Who says by itself which transaction changes a commission, as a batch does for thousands at a time, is spared the call of the function.
+-- A statement that sets changed_in itself, as a batch does for thousands of commissions at a time, is spared the call of the function.
 create or replace trigger change_noted before update on program.commission
   for each row when (new.changed_in is distinct from pg_current_xact_id()) execute function core.note_change();
 create or replace trigger change_noted before update on program.coupon for each row execute function core.note_change();

@@ -13,7 +13,7 @@ declare
   noun constant text := tg_argv[0]; -- tables of clicks have the name of their week
   fact record;
 begin
-  -- With its program, everything goes: see program.report_program().
+  -- A deleted program takes everything with it: see program.report_program().
   if tg_op = 'DELETE' and not exists (select from program.program p where p.organization_id = old.organization_id and p.id = old.program_id) then
     return old;
   end if;
@@ -49,7 +49,7 @@ begin
       union all select * from program.payment_fact(fact, s, r)
     ) f;
   else
-    -- Who is changing one of them meanwhile is waited for, or waits: either counts it with the attribution that holds then.
+    -- Waits for a transaction that is changing one of them, or is waited for: either counts it with the attribution that holds then.
     if tg_when = 'BEFORE' then
       perform from program.commission c where c.organization_id = old.organization_id and c.sale_id = old.id for no key update;
     end if;

@@ -125,7 +125,7 @@ set work_mem = '32MB'
 as $$
 declare
   many constant integer := 5000;
-  -- As a value: a condition would read the setting once more for each row.
+  -- Values: a condition would read the setting once more for each row.
   organization constant text := current_setting('rail.organization_id', true);
   asked tsquery := recruitment.search_query(query);
   looked_up text[] := words;
@@ -181,7 +181,7 @@ begin
   where also ? c.name and not coalesce(c.word || '=' || (also ->> c.name) = any(looked_up), false);
   expected := recruitment.estimated_prospects(every);
   if expected > many then
-    -- As a column, the text is compared in the order of the ids, and the page ends it: as a condition, all that match would be found once more.
+    -- In a column, the text is compared in the order of the ids, and the page ends it: as a condition, all that match would be found once more.
     execute format(
       'select array('
       'select s.id from ('

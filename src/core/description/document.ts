@@ -71,7 +71,7 @@ ${withContents(content)}
 </html>
 `;
 
-/** With a list of its chapters in front, each of which has an address. */
+/** Adds a list of chapters in front, each of which has an address. */
 function withContents(content: string): string {
   const chapters: string[] = [];
   const addressed = content.replaceAll(

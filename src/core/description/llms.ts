@@ -143,7 +143,7 @@ const errorsText = (errors: ProblemCode[]): string =>
     ? 'Errors: only those of every operation.'
     : `Errors: ${errors.map((code) => `\`${code}\` (${problems[code].status})`).join(', ')}, and the errors of every operation.`;
 
-/** Those that an operation can answer, and those that no operation declares because any request can meet them. */
+/** Returns the errors of the operations, and those that no operation declares because any request can meet them. */
 function answerable(operations: Listed[]): ProblemCode[] {
   const declared = operations.flatMap((operation) => operation['x-errors'] ?? []);
   const all = [...declared, ...shared_errors, ...errors_of_requests];

@@ -22,7 +22,7 @@ export interface DeliveryTerms {
   delivery_prefix: string;
   /** The noun of the subject that an endpoint listens to: `program`. */
   subject: string;
-  /** Whose postbacks there are, by which field an endpoint becomes one, and what it receives. Null: there are none. */
+  /** The owners of postbacks, the field by which an endpoint becomes one, and the events that it receives. Null: there are none. */
   postbacks: { noun: string; field: string; families: string } | null;
   /** The body, and what it holds besides id, type, created_at and data. */
   envelope(event: EmittedEvent): object;

@@ -41,7 +41,7 @@ const allOf = (operation: Operation): ProblemCode[] => [
   ...ownErrorsOf(operation),
 ];
 
-/** Those that not all of its kind have. */
+/** Returns the errors that not all operations of its kind have. */
 export function ownErrorsOf({ path, query, body, test_keys, errors = [] }: Operation): ProblemCode[] {
   const fields = [query, body].flatMap(fieldsOf);
   const demands = !query.safeParse({}).success || !body.safeParse(undefined).success;

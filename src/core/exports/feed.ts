@@ -8,7 +8,7 @@ import { changesOf } from './changes.ts';
 /** The export of a product. */
 export interface Feed {
   resources: AnyResource[];
-  /** Those with emails, names and other personal data: who may not read them one by one needs a scope for that. */
+  /** Resources with emails, names and other personal data: an export needs a scope for them where the key may not read them one by one. */
   personal: AnyResource[];
   /** Fields with ids that merchants set, which are shown as they are. In every other text or URL, emails are personal data. */
   own_id_fields: string[];

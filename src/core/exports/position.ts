@@ -10,7 +10,7 @@ const renewed_after_days = 1;
 
 export interface Position {
   id: string;
-  /** As Postgres writes a `pg_snapshot`. */
+  /** The snapshot, in Postgres' form of a `pg_snapshot`. */
   snapshot: string;
   renew: boolean;
 }

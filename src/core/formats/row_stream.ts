@@ -15,7 +15,7 @@ export interface RowStream {
 
 /** An answer that is a file. */
 export interface FileStream {
-  /** With its ending. */
+  /** The name, with its extension. */
   name: string;
   media_type: string;
   chunks: AsyncIterable<string | Buffer>;

@@ -52,7 +52,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   return new Problem('internal_error', 'An unexpected error occurred. Retry with the same idempotency key.');
 }
 
-/** As its route bounds it: `1 MiB`, `64 KiB`. */
+/** Returns the body limit of the route: `1 MiB`, `64 KiB`. */
 function mostOf({ routeOptions: { bodyLimit = max_body_bytes } }: FastifyRequest): string {
   return bodyLimit < 1024 * 1024 ? `${bodyLimit / 1024} KiB` : `${bodyLimit / (1024 * 1024)} MiB`;
 }

@@ -131,7 +131,7 @@ const notUtf8 = (): Problem => new Problem('invalid_json', 'The body is not vali
 const nullBody = (): Problem =>
   new Problem('invalid_parameter', 'The body is null. Send a JSON object, or no body where none is needed.');
 
-/** Why the strict parser, which does not say so, refused a text. */
+/** Returns the reason why the strict parser, which gives none, refused a text. */
 function faultOf(text: string): string {
   try {
     JSON.parse(text);

@@ -112,7 +112,7 @@ function formatAsked({ query, headers, validationError }: FastifyRequest, operat
   return formatOf((query as { format?: string }).format, headers.accept, file?.media_types);
 }
 
-/** Who asks. What does not say so by a valid key counts against its address. */
+/** Identifies the caller. A request without a valid key counts against its address. */
 async function identify(request: FastifyRequest, database: Database): Promise<Presented> {
   const { headers } = request;
   const address = addressOf(request);

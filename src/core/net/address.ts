@@ -160,7 +160,7 @@ function isAllowedPort(port: string): boolean {
   return number < 1024 ? PORTS_BELOW_1024.has(number) : !REFUSED_PORTS.has(number);
 }
 
-/** Whom an address belongs to, as a text: itself, in IPv6 its /64. Undefined where it is not public. */
+/** Returns the owner of an address, as a text: itself, in IPv6 its /64. Undefined where it is not public. */
 export function publicNetworkOf(address: string): string | undefined {
   const bits = isPublicAddress(address) ? parseAddress(address) : undefined;
   if (bits === undefined) return undefined;

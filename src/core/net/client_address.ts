@@ -1,4 +1,4 @@
-/** Whom a request comes from, where proxies stand before the service. */
+/** Finds the address that a request comes from, where proxies stand before the service. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { bareAddress } from '../values/texts/bare_address.ts';

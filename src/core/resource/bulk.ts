@@ -112,7 +112,7 @@ interface Read<Body> {
   corrections: DetailWarning[];
 }
 
-/** As the one operation reads its body. */
+/** Reads an item as the single operation reads its body. */
 function read<Body>({ body: schema, details }: Operation, given: unknown): Read<Body> | Problem {
   if (given instanceof Problem) return given; // a line that is no JSON
   const corrections = details ? correctDetails(given, details) : [];

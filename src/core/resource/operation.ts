@@ -10,7 +10,7 @@ import type { ListOptions } from './list_query.ts';
 import { readScope } from './resource.ts';
 import type { Services } from './services.ts';
 
-/** Who calls: the key that opened the request. */
+/** The caller: the key that opened the request. */
 export interface Caller {
   organization_id: string;
   api_key_id: string;
@@ -59,10 +59,10 @@ interface Options<
   /** `partners.create`: also the operationId. */
   name: string;
   method: Method;
-  /** With `{id}` for what `params` holds. */
+  /** The path, with `{id}` for the fields of `params`. */
   path: string;
   scope: string;
-  /** Those that it needs besides, where it shows what belongs to other resources. */
+  /** Further scopes that it needs, where it shows data of other resources. */
   further_scopes?: string[];
   /** Its short name in a menu, where the one that its name makes does not say what it does: see description/title.ts. */
   title?: string;
@@ -176,7 +176,7 @@ export const refusingTestKeys = (operation: Operation): Operation => ({
   test_keys: operation.test_keys ?? false,
 });
 
-/** As the router has it: `/v1/programs/:id` of `/v1/programs/{id}`. */
+/** Returns the path in the router's form: `/v1/programs/:id` of `/v1/programs/{id}`. */
 export const routePath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 /** The path parameter of everything that acts on one object. */

@@ -139,7 +139,7 @@ function readsOf<Record_ extends object>(options: AnyOptions) {
       if (!row) throw notFound(options.object, id, param);
       return row;
     },
-    /** Those of the records that are not deleted. */
+    /** Reads the records that are not deleted. */
     byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
       tx.all<Row>(sql`select ${columns} from ${from} where ${alive} and ${tenant(tx)} and t.id = any(${ids})`),
   };

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { type Database, run } from '../postgres/database.ts';
 import { learnTimeZones } from '../values/time_zone.ts';
 
-/** As core.zone(), which is not there before the migrations are. It reads files, for some hundredths of a second. */
+/** Selects the names as core.zone() does, which does not exist before the migrations. It reads files, for some hundredths of a second. */
 const names = sql`
   select n.name
   from pg_timezone_names n

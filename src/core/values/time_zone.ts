@@ -22,7 +22,7 @@ export const timeZone = z
   .refine((name) => zoneNamed(name) !== undefined, zone_error)
   .overwrite((name) => zoneNamed(name) ?? name);
 
-/** As it is spelled. Undefined: it is none. */
+/** Returns the name in its own spelling. Undefined: it is none. */
 export function zoneNamed(name: string): string | undefined {
   const known = names ? names.get(name.toLowerCase()) : /\/|^(UTC|GMT)$/.test(name) ? name : undefined;
   return known !== undefined && isKnownHere(known) ? known : undefined;

@@ -13,7 +13,7 @@ import { most_operations } from './limits.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 import { GraphqlThread, type Question } from './thread.ts';
 
-/** With the first request for it. */
+/** Loads the explorer with the first request for it. */
 const loadExplorer = () => import('./explorer.ts');
 
 const Operation = z.strictObject({

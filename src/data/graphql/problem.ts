@@ -29,7 +29,7 @@ export class QueryProblem extends Error {
   }
 }
 
-/** As it stands in an answer. */
+/** Returns the form of a problem in an answer. */
 export const shownProblem = ({ code, message, details }: QueryProblem) => ({
   message,
   extensions: { code, ...details },

@@ -9,7 +9,7 @@ import { QueryProblem } from './problem.ts';
 import type { PgClient, Statement, WithPgClient } from './schema/pg_client.ts';
 
 export interface Reader {
-  /** Whose rows it sees; null sees none. */
+  /** The organization whose rows it sees; null sees none. */
   organization_id: string | null;
   sees_personal: boolean;
   /** The time at which its request is given up, by `performance.now()`. */
@@ -80,7 +80,7 @@ export class Session {
     return this.#open(client, most_ms);
   }
 
-  /** Who reads is said by settings that count for the service's own login alone; the role may read what the views show and nothing else. */
+  /** The reader is set by settings that count for the service's own login alone; the role may read what the views show and nothing else. */
   #open(client: pg.PoolClient, most_ms: number): Promise<unknown>[] {
     const { organization_id, sees_personal } = this.#reader;
     return [
@@ -136,7 +136,7 @@ function nameOf(client: pg.PoolClient, text: string): { name: string } {
   return { name };
 }
 
-/** Those that were not sent for the longest time make room. Outside a transaction, where it does no harm that one was never prepared. */
+/** Removes the statements that were not sent for the longest time. Outside a transaction, where it does no harm that one was never prepared. */
 function forgetOldest(client: pg.PoolClient): void {
   const names = prepared.get(client) ?? new Map<string, string>();
   for (const [text, name] of [...names].slice(0, Math.max(0, names.size - most_prepared))) {

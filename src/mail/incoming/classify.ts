@@ -10,7 +10,7 @@ import { readWritten } from './writing/written_text.ts';
 /** The classification of an incoming mail. */
 export interface Classification {
   kind: 'own' | 'complaint' | 'bounce' | 'auto_reply' | 'unsubscribe' | 'reply';
-  /** Whom a bounce or a complaint is about. */
+  /** The addresses that a bounce or a complaint is about. */
   recipients: Bounced[];
   /** The newly written text; empty for mail that no person wrote. */
   text: string;

@@ -99,7 +99,7 @@ export function takingBack(counted: readonly Counted[], owed: Owed = owedOf(0)):
   return first ? [...deleted, ...carried(first.id, differenceFrom(owed, sum(locked)))] : deleted;
 }
 
-/** As one commission, or as several where one would be beyond the integers that JSON carries exactly. */
+/** Carries a difference by one commission, or by several where one would be beyond the integers that JSON carries exactly. */
 function carried(of: string, difference: bigint): Step[] {
   if (difference === 0n) return [];
   const amount_minor = within(difference);

@@ -155,7 +155,7 @@ export const commissionOperations: Operation[] = [
   }),
 ];
 
-/** Why what a commission counts is changed. */
+/** The cause of a change of a commission's amount. */
 export type Cause =
   | 'sale_refunded'
   | 'sale_corrected'

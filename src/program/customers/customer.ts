@@ -106,7 +106,7 @@ export const identity = {
     .describe("The processor's customer id. Unique in the program; incoming charges are matched by it."),
 };
 
-/** Those of them that no sign-up and no sale is refused for. */
+/** The fields of a customer that no sign-up and no sale is refused for. */
 export const identityDetails = { email: details.email, name: textDetail(200, identity.name) } satisfies Details;
 
 export const customerOperations: Operation[] = [

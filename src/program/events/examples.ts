@@ -53,7 +53,7 @@ function exampleOf(type: string, fields: z.ZodRawShape): Record<string, never> {
 
 type Values = Record<string, unknown>;
 
-/** Who decides: a user of the organization. */
+/** The user of the organization who decides. */
 const user_id = sampleId('usr');
 const rate = { rate_type: rule.rate_type, rate_value: rule.rate_value, priority: rule.priority, status: rule.status };
 

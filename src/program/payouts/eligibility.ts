@@ -1,6 +1,6 @@
-/** Who is paid, as pure functions on plain values: see README.md. Every `_minor` is an integer in minor units. */
+/** Decides which balances are paid, as pure functions on plain values: see README.md. Every `_minor` is an integer in minor units. */
 
-/** Why a balance is not paid, in order: the first that applies is reported. */
+/** The reasons why a balance is not paid, in order: the first that applies is reported. */
 export const not_eligible_reasons = [
   'negative_balance',
   'no_payout_method',
@@ -96,7 +96,7 @@ export const reason_texts: Readonly<Record<NotEligibleReason, string>> = {
   currency_not_supported: "The partner's payout method cannot pay this amount in this currency.",
 };
 
-/** Why a payout was not sent when it was to be: what a batch calls not eligible, or what the program lacks today. */
+/** The reasons why a due payout was not sent: those of a batch, or something that the program lacks today. */
 export const held_reasons = [
   ...not_eligible_reasons,
   'no_credentials',

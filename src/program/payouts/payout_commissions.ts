@@ -55,7 +55,7 @@ export async function changeInPages(
   return changed;
 }
 
-/** Those behind an id, in the order of their ids. */
+/** Changes the commissions after an id, in the order of their ids. */
 const changeNext = (tx: Tx, payout_id: string, set: Sql, after: string): Promise<Commission[]> =>
   tx.all<Commission>(sql`
     with changed as (

@@ -89,7 +89,7 @@ function emitPaid(tx: Tx, payout: Payout, { id, paid_at }: Settled): void {
 const emitCommissionPaid = (tx: Tx, commission: Commission, { id, paid_at }: Settled): void =>
   tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: id }));
 
-/** Whoever says what became of what was sent in test mode, nobody was paid. What was never sent can be paid outside of Rail in any mode. */
+/** Returns whether an outcome is of test mode, in which nobody is paid. A payout that was never sent can be paid outside of Rail in any mode. */
 const isTest = ({ livemode, status }: Payout, action: 'succeed' | 'mark_paid'): boolean =>
   !livemode && (action === 'succeed' || status === 'processing');
 

@@ -153,7 +153,7 @@ function sliceOf(tx: Tx, { program, slices }: Asked, dimension: Dimension | '', 
   )`;
 }
 
-/** As many spans as this are looked for one by one, and all where they are in more ranges than this. */
+/** The number of spans up to which they are looked up one by one; all are read where they are in more ranges. */
 const most_starts = 32;
 
 function startsIn(level: SpanRange[], minutes: number): Sql {

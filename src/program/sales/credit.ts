@@ -47,7 +47,7 @@ export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Pa
 export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: Payer): string | undefined =>
   partner_id ?? customer?.partner_id ?? referred?.partner.id;
 
-/** Who may be credited, each held in place until the sale is recorded. One who is deleted earns nothing. */
+/** The partners who may be credited, each locked until the sale is recorded. A deleted one earns nothing. */
 interface Candidates {
   named?: Attribution | undefined;
   by_coupon?: Attribution | undefined;

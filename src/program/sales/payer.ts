@@ -22,11 +22,11 @@ export interface CustomerClaim {
   customer?: CustomerFields | undefined;
 }
 
-/** Who paid, as far as that is known. */
+/** The payer, as far as it is known. */
 export interface Payer {
-  /** With the details of the sale. */
+  /** The customer, with the details of the sale. */
   customer?: Customer;
-  /** Those of the details that were not known, which are to be written. */
+  /** The details that were not known, which are to be written. */
   missing?: Partial<Customer>;
   click?: OwnedClick;
   /** The visitor, where there is no customer: a partner referred them by the click within the window. */
@@ -133,8 +133,8 @@ async function namedClick(
 }
 
 /**
- * Who signed up by a referral: also where its partner was deleted since. Without locking the referral, whose turn is after the customer's.
- * A customer whom the sale describes otherwise is another person who came by the same referral: a click identifies nobody.
+ * Finds the customer who signed up by a referral: also where its partner was deleted since. Does not lock the referral, which is locked after the
+ * customer. A customer whom the sale describes otherwise is another person who came by the same referral: a click identifies nobody.
  */
 async function customerOfReferral(
   tx: Tx,

@@ -144,7 +144,7 @@ export async function giveCoupon(
   return setActive(tx, given, true);
 }
 
-/** Whoever is deleted holds no code. */
+/** Returns whether the coupon's partner exists: a deleted one holds no code. */
 const hasPartner = async (tx: Tx, { partner_id }: Coupon): Promise<boolean> =>
   partner_id !== null && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`)) !== undefined;
 

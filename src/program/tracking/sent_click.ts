@@ -164,7 +164,7 @@ const noTarget = ({ param, value }: Pick<SentClick, 'param' | 'value'>): Problem
 
 type Sought = Pick<SentClick, 'program_id' | 'param' | 'value'>;
 
-/** Whom a click is through: null where the program has nobody whose clicks are recorded. */
+/** The partner that a click is through: null where the program has none whose clicks are recorded. */
 interface Target {
   program_status: Program['status'] | null;
   partner_id: string | null;

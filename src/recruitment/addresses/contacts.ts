@@ -1,4 +1,4 @@
-/** Whom a page names, and where its site does. */
+/** Finds the persons whom a page names, and the pages of its site that may. */
 import type { VisitedPage } from '../pages/page.ts';
 import { readPage } from '../pages/read.ts';
 import { type ContactPage, contactPages } from './contact_pages.ts';
@@ -6,7 +6,7 @@ import { type FoundAddress, findAddresses } from './find.ts';
 import { nobodysReason } from './nobody.ts';
 
 export interface Contacts {
-  /** Why nobody is to be found there, as a sentence: then there is nothing else. Undefined: somebody may be. */
+  /** The reason why nobody is to be found there, as a sentence: then there is nothing else. Undefined: somebody may be. */
   reason: string | undefined;
   /** Pages to visit after it, the best one first. */
   pages: ContactPage[];

@@ -13,7 +13,7 @@ const not_set_up =
 const most_characters = 3_000;
 const most_of_a_heading = 200;
 
-/** Why nobody is to be found on a page, as a sentence. Undefined: somebody may be. */
+/** Returns the reason why nobody is to be found on a page, as a sentence. Undefined: somebody may be. */
 export function nobodysReason(html: string, { title, text }: Pick<Page, 'title' | 'text'>): string | undefined {
   if (text.length > most_characters) return undefined;
   const lines = [title ?? '', ...headingsOf(html)].map(fold);

@@ -14,7 +14,7 @@ export const isAt = (email: string, domain: string | undefined): boolean =>
 /** The place where an address was seen. */
 interface Sight {
   url: string;
-  /** Who runs the site that its owner shares with others. */
+  /** The platform, if its owner shares the site with others. */
   platform: string | undefined;
   kind: PageKind;
   manner: Manner;

@@ -27,7 +27,7 @@ export interface RevealedAddress {
 export interface Reveal {
   /** The outcome of visiting the home page. Nothing else is visited if it is no page or cannot be read. */
   home: Visit['outcome'] | 'unreadable';
-  /** Why there is nothing to read, as a sentence. Null: there is. */
+  /** The reason why there is nothing to read, as a sentence. Null: there is. */
   reason: string | null;
   /** The best one first. */
   addresses: RevealedAddress[];

@@ -6,7 +6,7 @@ import { domainOf, parseAddress } from './address.ts';
 export type Verification = 'valid' | 'accept_all' | 'webmail' | 'disposable' | 'unknown' | 'invalid';
 
 export interface VerifyOptions {
-  /** As `Resolver.setServers` takes them; those of /etc/resolv.conf when left out. */
+  /** The name servers for `Resolver.setServers`; those of /etc/resolv.conf when left out. */
   nameServers?: readonly string[] | undefined;
   signal?: AbortSignal | undefined;
 }

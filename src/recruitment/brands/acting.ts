@@ -3,7 +3,7 @@ import { userOfKey } from '../../core/access/api_key.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Caller } from '../../core/resource/operation.ts';
 
-/** Who acts: the person whose key calls. A key of no person is the API: both are null. */
+/** The actor: the person whose key calls. A key of no person is the API: both are null. */
 export interface Actor {
   user_id: string | null;
   member_id: string | null;

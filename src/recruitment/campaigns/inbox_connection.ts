@@ -82,7 +82,7 @@ export async function disconnectInbox(tx: Tx, { id }: { id: string }, reason: Di
   if (inbox.status !== 'connected') return inbox;
   const without = await withoutOther(tx, open, id);
   const paused_campaigns = open.filter((one) => without.has(one.id) && one.state === 'sending').length;
-  // Those of a deleted inbox move to another one or fail: none waits for it.
+  // Sequences of a deleted inbox move to another one or fail: none waits for it.
   const paused_sequences = reason === 'removed' ? 0 : await countSequences(tx, id);
   const disconnected = await disconnect(tx, inbox, reason, { paused_sequences, paused_campaigns });
   const started = open.filter(({ state }) => state === 'sending' || state === 'paused');

@@ -137,7 +137,7 @@ const consent_countries = ['AT', 'CA', 'CH', 'DE', 'DK', 'ES', 'GR', 'IT', 'LT',
 interface Checked {
   /** Prospects that wait for the first email. */
   waiting: number;
-  /** Those of them that can be written to. */
+  /** The number of them that can be emailed. */
   reachable: number;
   warnings: Warning[];
 }

@@ -162,7 +162,10 @@ export function shapeOf({ subject, body_text, body_html }: Templates): Shape | u
   };
 }
 
-/** Tells whether an email leaves room for whatever values of its shape. @param bytes of its largest part, as it was rendered for one prospect */
+/**
+ * Returns whether an email leaves room for whatever values of its shape.
+ * @param bytes of its largest part, as it was rendered for one prospect
+ */
 const leavesRoom = ({ subject, body_text, body_html }: Text, bytes: number): boolean =>
   bytes + (`${subject}${body_text}${body_html}`.split('{{').length - 1) * most_growth_bytes <= most_part_bytes;
 

@@ -48,7 +48,7 @@ export type Schedule = z.infer<typeof scheduleSchema>;
 
 type Window = Pick<Schedule, 'days' | 'from' | 'to'>;
 
-/** Tells whether `at` is on one of the days, in [from, to), by the clock of the zone. An hour that the clock shows twice counts twice. */
+/** Returns whether `at` is on one of the days, in [from, to), by the clock of the zone. An hour that the clock shows twice counts twice. */
 export function isOpen(schedule: Window, zone: string, at: Date): boolean {
   const local = localMs(zone, at.getTime());
   return openingFrom(schedule, local) === local;

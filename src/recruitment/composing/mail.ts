@@ -14,7 +14,7 @@ export interface Mail {
   text: string;
   /** Null: the mail is plain text alone. */
   html: string | null;
-  /** As `messageIdOf` makes it. */
+  /** The Message-ID, from `messageIdOf`. */
   message_id: string;
   in_reply_to?: string | null;
   references?: string | null;

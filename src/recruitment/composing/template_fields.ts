@@ -42,7 +42,7 @@ export interface TemplateValues {
 
 const roots = new Set(Object.keys(template_fields).map((field) => field.split('.')[0]));
 
-/** Tells whether a template can use the variable that these names lead to, such as `['prospect', 'name']`. */
+/** Returns whether a template can use the variable that these names lead to, such as `['prospect', 'name']`. */
 export function isTemplateField(path: readonly string[]): boolean {
   const [root, field] = path;
   if (root === 'prospect' && field === 'custom') return path.length > 2;

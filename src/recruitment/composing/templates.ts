@@ -121,7 +121,7 @@ export interface Rendered {
   /** One line. */
   subject: string;
   text: string;
-  /** As the author wrote it: composing rebuilds it from what is allowed. */
+  /** The author's HTML: composing rebuilds it from what is allowed. */
   html: string;
 }
 

@@ -32,8 +32,8 @@ export async function openIntend(vault: Vault, hash: KeyedHash): Promise<Intend>
 }
 
 /**
- * Those of the addresses that an entry bars, or whose domain one bars: their prospects are created as ones without a usable address, and
- * `addToNew` marks them. The caller holds suppressions, so that this stays true.
+ * Returns the addresses that an entry bars, or whose domain one bars: their prospects are created as ones without a usable address, and `addToNew`
+ * marks them. The caller holds suppressions, so that this stays true.
  */
 export async function barredOf(tx: Tx, addresses: Intended[]): Promise<Set<Intended>> {
   if (addresses.length === 0) return new Set();

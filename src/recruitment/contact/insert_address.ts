@@ -41,7 +41,7 @@ export async function insertAddresses(tx: Tx, vault: Vault, addresses: NewAddres
   );
 }
 
-/** As `insertAddresses`, of addresses whose hashes are known. */
+/** Inserts as `insertAddresses` does, for addresses whose hashes are known. */
 export async function insertHashed(tx: Tx, vault: Vault, addresses: HashedAddress[], if_known: Sql): Promise<Added[]> {
   const rows = onceEach(addresses.map((one) => ({ ...one, id: newId('fea') })));
   const sealed = rows.map((row) => ({ ...row, address: seal(vault, row) }));
@@ -96,7 +96,7 @@ export const recordAdded = (tx: Tx, added: Added[], by: Actor): void =>
     added.map(({ prospect_id, source }) => ({ prospect_id, data: { source, addresses: 1 } })),
   );
 
-/** Tells that addresses are known, with source and verification of the best one of each prospect, where a new one is usable. */
+/** Emits that addresses are known, with source and verification of the best one of each prospect, where a new one is usable. */
 export async function emitRevealed(tx: Tx, added: Added[]): Promise<void> {
   type Best = Pick<EmailAddress, 'source' | 'verification'> & {
     prospect_id: string;

@@ -54,7 +54,7 @@ const sites = (tx: Tx, domain: string): Sql => sql`
   join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
   where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${domain}`;
 
-/** Those that are the domain themselves, a few in each brand: their addresses may be elsewhere, where the entry bars nothing. */
+/** Finds the prospects that are the domain themselves, a few in each brand: their addresses may be elsewhere, where the entry bars nothing. */
 export async function sitesHit(tx: Tx, bar: Bar): Promise<string[]> {
   if (bar.kind !== 'domain') return [];
   return (await tx.all<{ id: string }>(sites(tx, bar.domain))).map(({ id }) => id);

@@ -57,7 +57,7 @@ const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
     ) as other
     where ${tenant(tx)} and t.source_message_id = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
-/** Whoever no entry unsubscribes any more, on an address that they hold or were written to. */
+/** Subscribes prospects again whom no entry unsubscribes any more, on an address that they hold or were written to. */
 export const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
   tx.all(sql`
     update recruitment.prospect t set unsubscribed_at = null, updated_at = ${tx.now}::timestamptz

@@ -37,7 +37,7 @@ async function lockCursor(tx: Tx, program_id: string): Promise<number> {
   return position;
 }
 
-/** Who joined, and when. */
+/** A partner who joined, and the time. */
 interface Joiner {
   partner_id: string;
   /** Null: the event's address was erased. */
@@ -75,7 +75,7 @@ async function signUpEach(tx: Tx, vault: Vault, program_id: string, joiners: Joi
   }
 }
 
-/** Whoever was a partner before the invitation did not follow it. */
+/** Returns whether the invitation came first: somebody who was a partner before it did not follow it. */
 const wasInvited = ({ invited_at }: Prospect, at: string): boolean =>
   invited_at !== null && Date.parse(invited_at) <= Date.parse(at);
 

@@ -6,7 +6,7 @@ import type { Brand } from '../brands/brand.ts';
 import type { Evidence } from '../evidence/evidence.ts';
 import type { Page, VisitedPage } from '../pages/page.ts';
 
-/** With a brand, a page is read for what it says of it; else for whom to write to. */
+/** A page to read. With a brand, for evidence about it; else for addresses. */
 export interface PageTask {
   visited: VisitedPage;
   brand?: Brand;

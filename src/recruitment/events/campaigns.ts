@@ -18,7 +18,7 @@ const named = {
   occurred_at: '2026-11-21T09:30:00.000Z',
 };
 
-/** Why the service pauses a campaign, and what it advises then. */
+/** The reasons why the service pauses a campaign, and its advice. */
 export const fixes = {
   bounce_rate:
     'Remove the addresses that bounced and verify the others, and where servers blocked the emails change the texts or send less, before you resume.',

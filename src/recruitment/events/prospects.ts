@@ -89,7 +89,7 @@ export const prospectEvents = {
   ),
 };
 
-/** Who must not be written to. */
+/** Events about prospects who must not be written to. */
 export const doNotContactEvents = {
   'do_not_contact.added': eventType(
     'A prospect was marked Do not contact, which bars them from outreach.',

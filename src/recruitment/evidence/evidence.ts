@@ -27,7 +27,7 @@ const most_of_a_kind = 20;
 const most_text_characters = 200;
 const around_keyword_characters = 60;
 
-/** Whose page it is: the brand's and its competitors' own pages are no prospects. */
+/** Returns the owner of a page: the brand's and its competitors' own pages are no prospects. */
 export function ownerOf(url: string, brand: Brand): 'brand' | 'competitor' | 'other' {
   const domain = registrableDomain(url);
   if (domain !== undefined && domain === registrableDomain(brand.website_url)) return 'brand';
@@ -166,7 +166,7 @@ function wordsOfPath(text: string): string {
     .trim();
 }
 
-/** As a whole word, where the script has spaces. */
+/** Finds a keyword as a whole word, where the script has spaces. */
 function positionOf(keyword: string, text: string): number | undefined {
   if (keyword === '') return undefined;
   const is_letter = (at: number) => at >= 0 && at < text.length && /[\p{L}\p{N}]/u.test(text[at] as string);

@@ -159,7 +159,7 @@ async function takeTurn(tx: Tx, place: Place): Promise<void> {
   if (now?.rows_read !== place.first) throw new OutOfTurn();
 }
 
-/** Those of the addresses that are barred, which stays so until the transaction ends. */
+/** Returns the addresses that are barred, which stays so until the transaction ends. */
 async function barredOfRows(tx: Tx, rows: PreparedRow[]): Promise<Set<Intended>> {
   const held = holdSuppressions(tx);
   const addresses = rows.flatMap(({ address }) => address ?? []);

@@ -50,7 +50,7 @@ export const isGood = (row: PreparedRow): row is GoodRow => row.prospect !== und
 
 interface Given {
   rows: PreparedRow[];
-  /** Those of their addresses that must not be written to. The caller holds suppressions. */
+  /** The addresses that must not be written to. The caller holds suppressions. */
   barred: ReadonlySet<Intended>;
   /** The prospects of a dry run's file so far, which it would have created. */
   seen: ReadonlySet<string>;
@@ -152,7 +152,7 @@ async function update(tx: Tx, known: Known[]): Promise<Set<string>> {
   return new Set(changed.map(({ id }) => id));
 }
 
-/** Those that `update` would change. */
+/** Returns the rows that `update` would change. */
 async function changedBy(tx: Tx, known: Known[]): Promise<Set<string>> {
   const changed = await tx.all<{ id: string }>(sql`
     select t.id from recruitment.prospect t join ${given(known)} on t.id = r.id

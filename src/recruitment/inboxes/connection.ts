@@ -22,7 +22,7 @@ export const readSoon = (tx: Tx, inbox_id: string): Promise<object[]> =>
     set next_try_at = ${tx.now}::timestamptz, refused = 0, failed = 0, unreachable_since = null, login_answer = null
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
 
-/** Who reads the inbox just now is its reader no longer: it is read over a new connection. */
+/** Ends the lease of the inbox's reader, so that it is read over a new connection. */
 export const readAgain = (tx: Tx, inbox_id: string): Promise<object[]> =>
   tx.all(sql`
     update recruitment.inbox_reader r set worker_id = null

@@ -9,7 +9,7 @@ import { prospects, refuseSample } from '../prospects/prospect.ts';
 import { saveProspects, unsave } from '../prospects/save.ts';
 import { lists } from './list.ts';
 
-/** Who is in a list. Its prospects are read by `list_id`: see the filters of prospects. */
+/** Adds prospects to a list and removes them. A list's prospects are read by `list_id`: see the filters of prospects. */
 export const listProspectOperations: Operation[] = [
   operation({
     name: 'lists.add_prospects',

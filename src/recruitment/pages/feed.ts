@@ -72,7 +72,7 @@ class FeedReader {
     this.#path.pop();
   }
 
-  /** As one HTML text: notes in a feed are HTML themselves. */
+  /** Returns the notes as one HTML text: notes in a feed are HTML themselves. */
   notes(): string {
     return this.#notes.join('');
   }

@@ -158,7 +158,7 @@ function keyOfSite(text: string): string | undefined {
   return name && `${name}.${canonicalShared(shared)}`;
 }
 
-/** Whose account is meant only a path or a name below it says: the site itself is nobody. */
+/** Returns whether only a path or a name below the host names the account: the site itself is nobody. */
 const isOfMany = (host: string): boolean =>
   accountChannelOf(host) !== undefined ||
   path_hosts.has(host) ||
@@ -291,7 +291,7 @@ export function webAddress(text: string): URL | undefined {
   return url && copy ? webAddress(copy.replace(/^(https?:)\/+/i, '$1//') + url.search) : url;
 }
 
-/** With or without its scheme. Undefined for other schemes, for what holds a user's name, and so for an email address. */
+/** Parses an address with or without its scheme. Undefined for other schemes, for one with a user's name, and so for an email address. */
 function parseAddress(text: string): URL | undefined {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text.replace(/^\/\//, '')}`;
   const url = URL.parse(withScheme);

@@ -23,7 +23,7 @@ const most_crawl_delay_ms = 30_000;
 export interface RobotsRules {
   allows(url: URL): boolean;
   crawl_delay_ms: number;
-  /** Why nothing is allowed or known, where that is so. */
+  /** The state: nothing is allowed if it is `unavailable`. */
   state: 'read' | 'absent' | 'unavailable';
   /** The approximate size in memory. */
   bytes: number;

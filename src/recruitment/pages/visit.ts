@@ -40,7 +40,7 @@ const failures: Record<UnreachableReason, string> = {
   aborted: 'The visit was interrupted.',
 };
 
-/** Why a visit came to no page, as a sentence. Null: it did. */
+/** Returns the reason why a visit got no page, as a sentence. Null: it did. */
 export function failureOf(seen: Visit): string | null {
   if (seen.outcome === 'unreachable') return failures[seen.reason];
   if (seen.outcome === 'http_error') return `The website answered with the status ${seen.status}.`;

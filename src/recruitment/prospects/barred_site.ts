@@ -1,4 +1,4 @@
-/** Who is barred from the start: a site whose domain must not be written to. */
+/** Prospects that are barred from the start: a site whose domain must not be written to. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';

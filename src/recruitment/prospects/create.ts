@@ -78,7 +78,7 @@ const keyOf = ({ brand_id, channel, key }: Key): string => `${brand_id} ${channe
 /** The hash under which an erased prospect is remembered. */
 export const tombstoneValue = ({ brand_id, channel, key }: Key): string => `prospect ${brand_id} ${channel} ${key}`;
 
-/** Those that were not erased: of these a hash is remembered. */
+/** Returns the rows that were not erased: a hash of the erased ones is remembered. */
 export async function withoutErased<Row extends Key>(tx: Tx, vault: Vault, rows: Row[]): Promise<Row[]> {
   const hash = await keyedHash(tx, vault);
   const hashes = rows.map((row) => hash(tombstoneValue(row)));

@@ -125,7 +125,7 @@ export const prospects = {
     if (!row) throw notFound('prospect', prospect_id, param);
     return row;
   },
-  /** Those that exist, locked until the transaction ends, in the order of their ids. */
+  /** Reads the prospects that exist, locked until the transaction ends, in the order of their ids. */
   lockMany: (tx: Tx, ids: string[]): Promise<Prospect[]> =>
     tx.all<Prospect>(sql`
       select ${records.columns} from ${records.from}

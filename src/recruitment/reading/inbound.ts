@@ -91,7 +91,7 @@ class ReadTwice extends Error {
 }
 
 /**
- * Tells whether the mail was read before: in this inbox, or in another that it was sent to as well. Programs give one Message-ID to many mails: one
+ * Returns whether the mail was read before: in this inbox, or in another that it was sent to as well. Programs give one Message-ID to many mails: one
  * that says something else, or comes from somebody else, is another mail.
  */
 export async function isKnown(

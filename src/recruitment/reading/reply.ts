@@ -73,12 +73,15 @@ export function meaningOf({ classification, meaning }: Classified): Pick<Meaning
 export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind =>
   confidence !== null && confidence < least_confidence ? 'not_now' : kind;
 
-/** Tells whether it asks to be taken off, but not surely: a text that was classified without certainty, or a mail whose sender is not proven. Somebody should look at it. */
+/**
+ * Returns whether it asks to be taken off, but not surely: a text that was classified without certainty, or a mail whose sender is not proven.
+ * Somebody should look at it.
+ */
 export const isUncertainWish = (answer: Answer): boolean =>
   answer.classification.kind === 'unsubscribe' &&
   (!isFromThem(answer) || (answer.classification.confidence !== null && isDoubted(answer)));
 
-/** Tells whether the sender is proven: by a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
+/** Returns whether the sender is proven: by a Message-ID of ours, the id in a mailto, or an aligned pass that the inbox's own server found. */
 const isFromThem = ({ is_proven, authentication }: Answer): boolean => is_proven || isAuthentic(authentication);
 
 const isDoubted = ({ classification, authentication }: Answer): boolean =>

@@ -26,8 +26,8 @@ const most_age_ms = 7 * 86_400_000;
 const server = /^(?:mailer-daemon|postmaster|mail-daemon)@/;
 
 /**
- * Tells whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the report comes from
- * a server of the recipient's domain, of the inbox's or of the one that sends for it, as the inbox's own server found.
+ * Returns whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the
+ * report comes from a server of the recipient's domain, of the inbox's or of the one that sends for it, as the inbox's own server found.
  */
 export function isPlausible(
   { answered, message, authentication, own_domains }: Answer,
@@ -56,8 +56,9 @@ export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
 }
 
 /**
- * Tells whether a mail of a person or a program is forged, as the own server found. What names a Message-ID of ours is set aside where DMARC failed, as forwarded mail
- * fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is checked by what it proves of itself.
+ * Returns whether a mail of a person or a program is forged, as the own server found. A mail that names a Message-ID of ours is set aside where DMARC
+ * failed, as forwarded mail fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is checked by
+ * what it proves of itself.
  */
 export function isSetAside({ classification: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
   if (!is_proven) return ['reply', 'auto_reply', 'unsubscribe'].includes(kind) && isForged(authentication);

@@ -19,7 +19,7 @@ export interface Classification {
   language: string | null;
   /** The writer wishes to get no more mail. With any kind but `angry` the mail is no reply, but an unsubscribe. */
   unsubscribe: boolean;
-  /** Whom a `wrong_person` names instead: to be shown, never written to. */
+  /** The person whom a `wrong_person` names instead: to be shown, never written to. */
   named: Named | null;
 }
 

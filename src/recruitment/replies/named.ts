@@ -1,4 +1,4 @@
-/** Whom a writer names instead of himself. It is shown, and never written to. */
+/** The person whom a writer names instead of himself. It is shown, and never written to. */
 export interface Named {
   name?: string;
   email?: string;

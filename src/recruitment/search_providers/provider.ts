@@ -121,7 +121,7 @@ export class ProviderFailure extends Error {
     this.retry_after_ms = retry_after_ms;
   }
 
-  /** Tells whether the call may have been counted by a provider that is paid by the call. */
+  /** Returns whether the call may have been counted by a provider that is paid by the call. */
   get may_be_billed(): boolean {
     return this.kind === 'lost';
   }

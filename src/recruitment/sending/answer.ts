@@ -53,7 +53,7 @@ export function classifyAnswer({ code, text, command }: Answer): Verdict {
   };
 }
 
-/** Tells whether a refusal is for the content: one after it was read, without a word that says why. */
+/** Returns whether a refusal is for the content: one after it was read, without a word that says why. */
 const refusesContent = ({ reason, status }: Report): boolean =>
   reason === null && (status === null || /^5\.[067]\./.test(status));
 

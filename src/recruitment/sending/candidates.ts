@@ -146,7 +146,7 @@ type Checked =
   | { is: 'later'; due_at: Date }
   /** The address that was chosen is gone, and nothing was sent to it: another one is. */
   | { is: 'unscheduled' }
-  /** As the job of what bars it would end it: silently. */
+  /** Ends silently, as the job of its suppression would end it. */
   | { is: 'over'; end: End }
   | { is: 'unfit'; reason: SendFailure };
 

@@ -69,7 +69,7 @@ export async function connectTo(
 
 /** The outcome of an attempt. */
 export type Attempt =
-  /** With the Message-ID that the server says it gave the email. */
+  /** Accepted, with the Message-ID that the server says it gave the email. */
   | { is: 'accepted'; other_id: string | null }
   /** It was not confirmed, and the connection dropped: nothing was sent. */
   | { is: 'held' }

@@ -114,7 +114,7 @@ export async function sendingCampaigns(tx: Tx, now: Date): Promise<Sending[]> {
   return rows.map((row) => ({ ...row, zone: knownZone(row.zone), day: dayIn(knownZone(row.zone), now) }));
 }
 
-/** Tells whether anybody can be sent an email of it now. */
+/** Returns whether anybody can be sent an email of it now. */
 export const canBeOpen = ({ schedule, zone }: Sending, now: Date): boolean =>
   schedule.timezone === 'recipient' || isOpen(schedule, zone, now);
 

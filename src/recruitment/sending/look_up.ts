@@ -153,7 +153,7 @@ const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
 interface Mailbox {
   /** The email in the Sent folder that was given this Message-ID, and the one that it has there: null where that cannot be read. */
   copyOf(rfc_message_id: string): Promise<{ message_id: string | null } | undefined>;
-  /** Tells whether something that came in since then names the Message-ID: a bounce or a reply, which the email was sent for. */
+  /** Returns whether a mail that came in since then names the Message-ID: a bounce or a reply, which the email was sent for. */
   isNamedSince(rfc_message_id: string, since: Date): Promise<boolean>;
   /** Puts an email in the Sent folder. @returns false where there is none */
   addCopy(content: Buffer, sent_at: Date): Promise<boolean>;

@@ -15,7 +15,7 @@ export const message_states = {
   received: 'it came in',
 } as const;
 
-/** Why an email bounced. */
+/** The reasons why an email bounced. */
 export const bounce_reasons = {
   dead: 'the address or its domain does not exist or takes no email; the address is barred',
   blocked: 'the server refused what it says or who sends it',

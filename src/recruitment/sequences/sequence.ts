@@ -16,7 +16,7 @@ export const sequence_states = {
   failed: 'it could not be sent: `failed_reason` says why',
 } as const;
 
-/** Why nothing can be sent to a prospect, before an inbox tries. */
+/** The reasons why nothing can be sent to a prospect, before an inbox tries. */
 export const send_failures = {
   no_address: 'no usable address is known',
   do_not_contact: 'the prospect is marked Do not contact',

@@ -65,7 +65,7 @@ function requireText({ direction, purpose, confidence }: Message): void {
   );
 }
 
-/** Tells whether a reply was kept for a person to look at, and changed nothing: nothing was emitted. */
+/** Returns whether a reply was kept for a person to look at, and changed nothing: nothing was emitted. */
 async function isSetAside(tx: Tx, { id, prospect_id, needs_review, confidence }: Message): Promise<boolean> {
   if (!needs_review || confidence !== 0) return false;
   const emitted = await tx.maybe(sql`

@@ -81,7 +81,7 @@ async function inboxOf(tx: Tx, { inbox_id }: Message): Promise<string> {
   return (inbox as unknown as { email: string }).email;
 }
 
-/** Whoever has the first one may answer it: its id stays known. */
+/** Keeps the id of the first email known: its receiver may answer it. */
 const rename = (tx: Tx, { id, thread_id }: Message, rfc_message_id: string): Promise<object[]> =>
   tx.all(sql`
     with thread as (

@@ -29,7 +29,7 @@ export interface Linked {
   message_id: string;
   /** Null: not known, or erased. */
   language_code: string | null;
-  /** Who sends: the company, else the brand. Null: the brand was deleted. */
+  /** The sender: the company, else the brand. Null: the brand was deleted. */
   sender: string | null;
   /** True if they unsubscribed, by this link or otherwise. */
   is_unsubscribed: boolean;
@@ -71,7 +71,7 @@ export function readUnsubscribeToken(text: string): UnsubscribeToken | null {
   return { organization_id: `org_${organization}`, message_id: `fms_${message}`, mac: bytesOf(mac) };
 }
 
-/** Tells whether the key made the token. Takes the same time for every token. */
+/** Returns whether the key made the token. Takes the same time for every token. */
 export const verifies = (key: Buffer, { mac, ...ids }: UnsubscribeToken): boolean => {
   const expected = macOf(key, ids);
   return mac.length === expected.length && timingSafeEqual(mac, expected);

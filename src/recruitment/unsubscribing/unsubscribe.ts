@@ -70,7 +70,7 @@ const noteEmail = (tx: Tx, message_id: string): Promise<object[]> =>
       order by o.rfc_message_id = m.in_reply_to desc nulls last, o.step_index desc
       limit 1)`);
 
-/** Tells whether there is somebody whose unsubscribe is emitted. Nobody else can unsubscribe them while suppressions are locked. */
+/** Returns whether there is somebody whose unsubscribe is emitted. Nobody else can unsubscribe them while suppressions are locked. */
 async function isSubscribed(tx: Tx, prospect_id: string | null): Promise<boolean> {
   const found = await tx.maybe<{ id: string }>(sql`
     select t.id

@@ -11,7 +11,7 @@ export const switch_off = { least_failures: 20, within_days: 30, span_days: 5 };
 export interface DeadEndpoint {
   organization_id: string;
   program_id: string;
-  /** Whose postback it is. */
+  /** The partner whose postback it is. */
   partner_id: string | null;
   url: string;
   /** Events that failed every attempt. */

@@ -25,7 +25,7 @@ export interface EventPolicy {
   endpoint_prefix: string;
   /** The resource that an event is about and an endpoint listens to. Null: the organization. */
   subject: Reference | null;
-  /** Who may have postbacks, which receive the events of their owner alone. Null: there are no postbacks. */
+  /** The resource that may have postbacks, which receive the events of their owner alone. Null: there are no postbacks. */
   owner: Reference | null;
   /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
   envelope(event: EmittedEvent): object;
@@ -74,7 +74,7 @@ export const planErrors = ({ requireIncluded }: EventPolicy): ProblemCode[] =>
 export const subjectOf = ({ subject }: EventPolicy, tx: Tx, record: object): string =>
   subject ? ((record as Record<string, string>)[subject.field] as string) : tx.organization_id;
 
-/** Whose postback an endpoint is. */
+/** Returns the owner of an endpoint that is a postback. */
 export const ownerOf = ({ owner }: EventPolicy, record: object): string | null =>
   owner ? ((record as Record<string, string | null>)[owner.field] ?? null) : null;
 

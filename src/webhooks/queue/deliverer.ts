@@ -152,7 +152,7 @@ export class Deliverer {
     const sender = new Sender(receiverOf(lease, services), this.#options);
     const looks = () => {
       sending.looks_again = false;
-      // Whoever waits for its end need not wait for others that share the writing of it.
+      // A caller that waits for its end need not wait for others that share the write.
       sending.hear = () => this.#queues.hurry();
       return !isCrowded() && !stopping.aborted;
     };

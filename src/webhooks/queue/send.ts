@@ -32,12 +32,12 @@ export interface Addressee {
   previous_secret: Buffer | null;
 }
 
-/** Who is sent to, in a run. */
+/** The receiver of a run. */
 export interface Receiver {
   /** Undefined where the URL is not one to send to, for the reason given. */
   target: { origin: URL; path: string } | undefined;
   refusal: string;
-  /** As it is shown: of a team chat, a hint. */
+  /** The URL that is shown: of a team chat, a hint. */
   shown_url: string;
   /** The keys of the newest secret first; two during a rotation. None for a team chat, which verifies no signature. */
   keys: SigningKeys[];

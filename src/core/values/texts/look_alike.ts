@@ -27,7 +27,7 @@ const joining =
 const cyrillic_as_latin = /^[АВЕЅІЈКМНОРСТУХҺԌԚԜӀ]+$/iu;
 const greek_as_latin = /^[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+$/iu;
 
-/** Why a text, as it is seen, may be taken for another one; undefined where it is not. */
+/** Returns the reason why a text may be taken for another one by sight; undefined where it may not. */
 export function mistakable(text: string): string | undefined {
   const plain = text.replaceAll(joining, '');
   const letters = plain.replaceAll(/\P{L}/gu, '');

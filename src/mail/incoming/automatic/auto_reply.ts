@@ -117,11 +117,11 @@ function weightOfHeader(message: Message): number {
   );
 }
 
-/** Whoever has left does not come back: that is news of the person, however it was sent, unless a field says that a program did. */
+/** Phrases of somebody who has left: that is news of the person, however it was sent, unless a field says that a program did. */
 const has_left =
   /\b(?:has|have|had) left\b|\bleft (?:the (?:company|organi[sz]ation|team|firm)|us\b|[A-Z]\w+ (?:\w+ )?(?:on|in|at)\b)|no longer (?:works?|working|employed|with (?:us|the)|at\b|part of)|nicht mehr (?:f[üu]r|bei|im unternehmen|t[äa]tig)|aus dem unternehmen ausgeschieden|ne (?:fait|travaille|fais) plus|a quitt[ée]|ya no (?:trabaja|forma|est[áa])|non (?:lavora|fa) pi[ùu]|j[áa] n[ãa]o (?:trabalha|faz|est[áa])|n[ãa]o trabalha mais|deixou a empresa/iu;
 
-/** With a receipt it is no person's. */
+/** The number of a ticket: with a receipt, the mail is no person's. */
 const ticket_number = /\b(?:ticket|case|request|vorgang|dossier|caso|pratica|processo)\b[^\n\d]{0,15}#?\d{3,12}\b/iu;
 
 /** Four is enough. */
@@ -137,7 +137,7 @@ function byWords(subject: string, text: string): number {
   return by_text - doubt + (receipt_subjects.test(subject) && (says_so || says_received) ? 2 : 0);
 }
 
-/** Whoever is away and speaks of the matter all the same is a person. */
+/** Returns whether the text asks or offers something: an absent person who speaks of the matter all the same is a person. */
 const asksOrOffers = (text: string): boolean =>
   /\?|\b(?:interested|sounds|happy to|love to|your (?:offer|program|proposal)|let.s|send me|interess|int[eé]ress|gern|angebot|programm?[ae]?\b|propos|oferta|offerta)/i.test(
     text,

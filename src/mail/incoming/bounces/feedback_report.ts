@@ -8,7 +8,7 @@ import { addressIn } from './server_words.ts';
 export interface FeedbackReport {
   /** `abuse`, `fraud`, `virus`, `not-spam`, `opt-out`, `auth-failure`, … in lower case; null where the report does not say. */
   feedback_type: string | null;
-  /** Who complained, as far as the provider says. */
+  /** The recipients who complained, as far as the provider says. */
   recipients: string[];
   original_message_id: string | null;
 }

@@ -28,7 +28,7 @@ const names_of: Record<string, string[]> = {
   'zoho.in': ['zohomail.in'],
 };
 
-/** Whose results of authentication are the inbox's own. */
+/** The server whose results of authentication are the inbox's own. */
 export interface OwnServer {
   /** The host that its mail is read at. */
   imap_host: string;

@@ -24,7 +24,7 @@ const footer = anyOf`
     ^\W{0,6}(?:est[ae] (?:e-?mail|mensagem|mail|comunica[çc][ãa]o)\b.{0,140}(?:confidencia|destinat|sigilos)|aviso (?:legal|de confidencialidade)|se (?:recebeu|voc[êe] recebeu|voc[êe] n[ãa]o [ée])\b.{0,60}(?:erro|engano|destinat)|antes de imprimir|livre de v[íi]rus|sem v[íi]rus)
   `;
 
-/** Whoever speaks of themselves writes, whatever they write about. */
+/** Words of the writer's own voice: a text with them is written by a person, whatever it is about. */
 const own_voice =
   /\b(?:i|i[’']m|me|my|we (?:do not|don[’']t|no longer|want|wish|would)|(?:remove|take|want) us|ich|mich|mir|meine?[rnms]?|wir|uns|je|j[’']|moi|mon|mes|nous (?:ne|voul|souhait|désir)|yo|mis?|queremos|deseamos|io|mio|mia|vogliamo|desideriamo|eu|meu|minha|desejamos)\b/iu;
 

@@ -81,7 +81,7 @@ const normalize = (text: string): string =>
     .replace(shared_line, '$1\n$2')
     .replace(/\n{4,}/g, '\n\n\n');
 
-/** Whoever separates a signature has written before it: a line of dashes at the top is none. */
+/** Cuts at the delimiter of a signature. A line of dashes at the top, with no text before it, is none. */
 function cutAtDelimiter(lines: Line[]): Line[] {
   const end = lines.findIndex(
     ({ kind }, at) => kind === 'delimiter' && lines.slice(0, at).some((line) => line.kind === 'text'),

@@ -12,7 +12,7 @@ import {
   transferRefusal,
 } from './transfer.ts';
 
-/** Who pays: the program's rail settings. */
+/** The debtor: the program's rail settings. */
 export interface Debtor {
   name: string;
   iban: string;

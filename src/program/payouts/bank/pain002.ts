@@ -35,7 +35,7 @@ export interface TransferStatus extends BankStatus {
   at: string | null;
   /** The bank's reference. */
   external_id: string | null;
-  /** Why it says nothing: it cannot be read, or contradicts itself. Its outcome is `waiting` then. */
+  /** The reason why it is ignored: it cannot be read, or contradicts itself. Its outcome is `waiting` then. */
   ignored_because: string | null;
 }
 
@@ -48,11 +48,11 @@ export interface StatusReport {
   reported_at: string | null;
   /** The status of the file. A rejection applies to each transfer of the file, listed or not. A success says nothing of its transfers. */
   group: BankStatus;
-  /** With the rejection of the file. Where one is a rejection, so it is of each transfer of the block, listed or not. */
+  /** The blocks, with the rejection of the file. A rejection applies to each transfer of the block, listed or not. */
   payment_informations: BlockStatus[];
   /** The transfers that the report lists, each once, with the rejections of their block and file. */
   statuses: TransferStatus[];
-  /** Why entries say nothing that name no transfer. */
+  /** The reasons why entries that name no transfer are ignored. */
   unnamed: string[];
 }
 
@@ -90,7 +90,7 @@ export function readStatusReport(report: Element): StatusReport {
   };
 }
 
-/** As the file has it: ids of blocks are compared with `paymentInformationId`. */
+/** Reads the status of a block, with the id in the file's form: it is compared with `paymentInformationId`. */
 function blockStatus(block: Element, group: BankStatus): BlockStatus {
   const own = statusOf(block, 'PmtInfSts');
   return { payment_information_id: text(block, 'OrgnlPmtInfId'), ...(rejectionOf(group, own) ?? own) };

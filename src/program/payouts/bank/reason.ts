@@ -40,7 +40,7 @@ export const bankErrorCode = (reason_code: string | null): BankErrorCode =>
  */
 const duplicates = new Set(['DU01', 'DU02', 'DU03', 'DU04', 'DU05', 'AM05', 'DUPL', 'RF01']);
 
-/** Those and the words that banks write instead, in the languages of SEPA: in their own codes, or in a text beside any code. */
+/** The codes above and the words that banks write instead, in the languages of SEPA: in their own codes, or in a text beside any code. */
 const duplicate_words =
   /\bDU0[1-5]\b|\bAM05\b|dupl|doppel|doppi|doubl|dobl|dubbel|twice|already (?:been )?(?:rec|proc|exec|paid|book|exist)|bereits (?:eing|verarb|ausgef|vorh)|d[ée]j[àa]/i;
 
@@ -50,7 +50,7 @@ const of_payment =
 /** A failure of what was uploaded: its format, dates, totals or time. */
 const of_form = /^(?:AM1[0689]|CH\d\d|DT\d\d|FF\d\d|TM01)$/;
 
-/** Why a bank did something: its code, and its words. */
+/** The reason of a bank: its code, and its words. */
 export interface Reason {
   /** A code of ISO 20022, else the bank's own. */
   reason_code: string | null;

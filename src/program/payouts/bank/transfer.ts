@@ -2,7 +2,7 @@ import { isValidBIC, isValidIBAN } from 'ibantools';
 import { fractionDigits } from '../../../core/values/money.ts';
 import { sepaText } from './latin.ts';
 
-/** Who is paid: the details of a payout method, by IBAN or by an account in the United States. */
+/** The creditor: the details of a payout method, by IBAN or by an account in the United States. */
 export type Creditor =
   | { account_holder: string; iban: string; bic: string }
   | { account_holder: string; account_number: string; routing_number: string };
@@ -36,8 +36,8 @@ export function serviceLevel({ method, currency }: BlockTerms): 'SEPA' | 'URGP' 
 }
 
 /**
- * Why a transfer cannot be written to a file, as a sentence, or null. Ask before the file is frozen: one such transfer makes the file
- * impossible to write.
+ * Returns the reason why a transfer cannot be written to a file, as a sentence, or null. Ask before the file is frozen: one such transfer makes the
+ * file impossible to write.
  */
 export function transferRefusal(terms: BlockTerms, transfer: Transfer): string | null {
   const { key } = transfer;
@@ -45,7 +45,7 @@ export function transferRefusal(terms: BlockTerms, transfer: Transfer): string |
   return paymentRefusal(terms, transfer);
 }
 
-/** Why nobody can be paid so by a file, whatever the key. */
+/** Returns the reason why nobody can be paid so by a file, whatever the key. */
 export function paymentRefusal(
   terms: BlockTerms,
   { amount_minor, creditor }: Pick<Transfer, 'amount_minor' | 'creditor'>,

@@ -17,7 +17,7 @@ export const rail_methods = ['bank_transfer', 'wire', 'paypal', 'wise', 'stripe'
 const titles = { bank_transfer: 'bank transfer', wire: 'wire' };
 export const titleOf = (rail: RailMethod): string => (isRailName(rail) ? rails[rail].title : titles[rail]);
 
-/** Who pays, in a file for a bank. */
+/** The debtor in a file for a bank. */
 const Debtor = z.strictObject({
   name: text
     .min(1)

@@ -22,7 +22,7 @@ export async function applyDebit(
   const before = bookingsOf(attempt);
   const is_new = isNew(before.debits, references);
   const bookings = { ...before, debits: joined(before.debits, references) };
-  // Who marked it as failed knew of the return.
+  // A person who marked it as failed knew of the return.
   const is_of_copy = before.debits.length > 0 || attempt.status === 'failed';
   if (is_new && is_of_copy && before.returned_copies > 0) {
     await note(tx, attempt, { ...bookings, returned_copies: before.returned_copies - 1 });

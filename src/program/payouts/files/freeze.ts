@@ -22,7 +22,7 @@ interface PayoutFile {
   credentials_version: number | null;
 }
 
-/** Who pays. Wallets are paid from one that Rail does not know. */
+/** The debtor. Wallets are paid from one that Rail does not know. */
 interface Debtor {
   mode: RailMode;
   version: number | null;
@@ -52,7 +52,7 @@ export class PayoutFiles {
   readonly #tx: Tx;
   readonly #services: Pick<Services, 'vault'>;
   readonly #files = new Map<string, PayoutFile>();
-  /** Those that failed and were never sent: they came back after they were marked as paid. */
+  /** Payouts that failed and were never sent: they came back after they were marked as paid. */
   readonly #failed_unsent = new Set<string>();
 
   constructor(tx: Tx, services: Pick<Services, 'vault'>) {

@@ -251,7 +251,7 @@ async function accountsOf(tx: Tx, { vault }: Pick<Services, 'vault'>, batch_id: 
   return new Map(files.map(({ id, debtor }) => [id, (JSON.parse(vault.decrypt(debtor, id)) as Debtor).iban]));
 }
 
-/** Why a booking is not that of the payment: what is booked on another account is another payment, whatever its EndToEndId. Null: it is. */
+/** Returns the reason why a booking is not that of the payment: one on another account is another payment, whatever its EndToEndId. Null: it is. */
 function misfit(one: Sent, { account, amounts, outcome }: BookedTransfer, iban: string | undefined): string | null {
   if (account !== null && iban !== undefined && account !== iban)
     return `The notification is on the account ending in ${account.slice(-4)}, and the payment was sent from the account ending in ${iban.slice(-4)}. Send the notification of that account.`;

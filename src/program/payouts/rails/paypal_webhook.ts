@@ -101,7 +101,7 @@ async function certificateAt(text: string, context: WebhookContext): Promise<X50
   return certificate;
 }
 
-/** Whoever names the certificate chooses the key: only PayPal's own host of this mode may serve it, or the provider's URL that is set. */
+/** Returns the certificate's URL. The certificate decides the key, so only PayPal's own host of this mode may serve it, or the provider's URL that is set. */
 function certificateUrl(text: string, { mode, url }: WebhookContext): URL {
   const named = URL.parse(text);
   const allowed = provider_urls.includes(url)

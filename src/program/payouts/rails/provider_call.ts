@@ -10,7 +10,7 @@ const max_answer_bytes = 1024 * 1024;
 const agent_options = { connect: { timeout: connect_timeout_ms }, connections: 64, pipelining: 1, allowH2: false };
 let client: ReturnType<typeof loadClient> | undefined;
 
-/** With the first call: a process that makes none is spared it. */
+/** Loads the client with the first call: a process that makes none is spared it. */
 async function loadClient() {
   const { Agent, request } = await import('undici');
   return { request, dispatcher: new Agent(agent_options) };

@@ -97,7 +97,7 @@ export interface ReceivedWebhook {
 
 /** The transfers to look up. Both lists are empty where the webhook concerns none. */
 export interface WebhookSubjects {
-  /** As in `RailOutcome`. */
+  /** The references, as in `RailOutcome`. */
   references: string[];
   idempotency_keys: string[];
 }

@@ -36,7 +36,7 @@ const settling_ms = 10 * 60_000;
 const three_decimals = new Set(['BHD', 'JOD', 'KWD', 'OMR', 'TND']);
 /** Without minor unit in ISO 4217, with hundredths of 0 at Stripe: https://docs.stripe.com/currencies#special-cases */
 const hundredfold = new Set(['ISK', 'UGX']);
-/** With hundredths in ISO 4217, without at Stripe. */
+/** Currencies with hundredths in ISO 4217 and without at Stripe. */
 const hundredth = new Set(['MGA']);
 
 /** Codes of Stripe's errors; all others are `provider_rejected`. */

@@ -25,7 +25,7 @@ import { type Answered, record } from './record_answer.ts';
 export interface Called {
   organization_id: string;
   request_id: string | null;
-  /** With the number of its attempt: one that was sent just now. Without: all attempts of the payout, also those that have ended. */
+  /** The payouts. With the number of its attempt: one that was sent just now. Without: all attempts of the payout, also those that have ended. */
   payouts: { id: string; number?: number | undefined }[];
 }
 

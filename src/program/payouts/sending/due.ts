@@ -45,7 +45,7 @@ async function emitNextDue(
   return due.length < most ? undefined : due.at(-1)?.id;
 }
 
-/** Those that could be sent now, as far as it is a matter of the partner; the others are held. */
+/** Returns the payouts that could be sent now, as far as it is a matter of the partner; holds the others. */
 async function payableOf(tx: Tx, services: Pick<Services, 'vault'>, due: Payout[]): Promise<string[]> {
   const payees = await payeesOf(tx, due);
   const programs_by_id = new Map<string, Program>();

@@ -35,8 +35,8 @@ export const paidBy = ({ partner_id }: Pick<Payout, 'partner_id'>, { method, det
 });
 
 /**
- * Why a payout, which the caller has locked, is not paid, as far as it is a matter of the partner: asked before `payout.due` is emitted and again
- * before it is sent, so that both say the same in either order. The minimum is that of the first attempt: what failed is owed whole.
+ * Returns the reason why a payout, which the caller has locked, is not paid, as far as it is a matter of the partner: asked before `payout.due` is
+ * emitted and again before it is sent, so that both agree in either order. The minimum is that of the first attempt: what failed is owed whole.
  */
 export function notPayable(
   services: Pick<Services, 'vault'>,

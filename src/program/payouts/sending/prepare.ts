@@ -92,8 +92,8 @@ async function needsApproval(tx: Tx, [first]: Payout[]): Promise<boolean> {
 }
 
 /**
- * Whoever approves a batch approves where its money goes: what was changed since is not sent. A retry is decided by a person, for each payout:
- * it takes the method that the partner has now.
+ * Returns whether the payout method changed since the batch was approved: the approval covers the destination. A retry is decided by a person, for
+ * each payout: it takes the method that the partner has now.
  */
 const notApproved = ({ created_at }: Payout, payee: PayeeRow | undefined): 'destination_not_approved' | undefined =>
   payee?.changed_at && payee.changed_at > created_at ? 'destination_not_approved' : undefined;

@@ -18,7 +18,7 @@ import { nextPollAt } from './poll_time.ts';
 
 /** The answer of a rail, or its absence. */
 export interface Answered {
-  /** As it was when the rail was called. */
+  /** The attempt as it was when the rail was called. */
   attempt: PayoutAttempt;
   answer: RailOutcome;
   /** The state that the attempt keeps from now on. */

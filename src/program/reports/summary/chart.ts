@@ -20,7 +20,7 @@ export function sparkline(values: number[]): string {
     .join('');
 }
 
-/** As many values as there is room for: neighbours are added up. */
+/** Returns as many values as there is room for: neighbours are added up. */
 export function narrowed(values: number[], width: number): number[] {
   const each = Math.ceil(values.length / width);
   if (each <= 1) return values;

@@ -11,7 +11,7 @@ const ed25519_bytes = 32;
 interface Found {
   selector: string;
   record: string;
-  /** Why receivers do not verify with it. */
+  /** The reason why receivers do not verify with it. */
   fault: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import { sentences } from './sentences.ts';
 export interface Plain {
   /** To get no more mail. */
   wishes: boolean;
-  /** With insults, threats or a complaint. */
+  /** True with insults, threats or a complaint. */
   is_angry: boolean;
 }
 
@@ -107,7 +107,7 @@ const greets = /^(?:hi|hello|hey|dear|hallo|moin|liebe[rs]?|bonjour|hola|ciao|sa
 const thanks =
   /\b(?:thanks?|thx|cheers|regards|wishes|danke|dank|gr[ue]+ss\w*|merci|cordialement|gracias|saludos?|grazie|saluti|obrigad[oa]|cumprimentos)\b/;
 
-/** Whom a text greets at its beginning, and who thanks at its end. */
+/** Returns whether a clause is the name of whom a text greets at its beginning, or of who thanks at its end. */
 function isName(clauses: Clause[], at: number): boolean {
   const { words } = clauses[at] as Clause;
   if (at === 0 && clauses.length > 1) return words.length <= 4 && greets.test(words[0] as string);

@@ -3,7 +3,7 @@
 interface Sentences {
   /** Words that change nothing of a sentence, wherever they stand. */
   idle: string;
-  /** Who wishes to be taken off: the writer and their address, and nobody else. */
+  /** The person who wishes to be taken off: the writer and their address, and nobody else. */
   me: string;
   list: string;
   mail: string;
