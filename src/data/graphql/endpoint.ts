@@ -10,7 +10,7 @@ import { execute } from 'postgraphile/grafast';
 import type { Database } from '../../core/postgres/database.ts';
 import { tooCostly } from './cost.ts';
 import { type Asked, Documents, type Opened } from './document.ts';
-import { formatted, type Report } from './formatted.ts';
+import { formatted, type OnUnexpected } from './formatted.ts';
 import { Introspections } from './introspection.ts';
 import { most_cost } from './limits.ts';
 import { QueryProblem } from './problem.ts';
@@ -61,21 +61,21 @@ export class GraphqlEndpoint {
   }
 
   /** Answers operations one after the other, all in one state of the database. What they cost together is counted before the first one reads. */
-  async answer(asked: Asked[], reader: Reader, report: Report): Promise<Answered> {
+  async answer(asked: Asked[], reader: Reader, onUnexpected: OnUnexpected): Promise<Answered> {
     // The thread may have been busy until now.
     if (performance.now() > reader.deadline)
-      return { results: asked.map(() => refused([new QueryProblem('deadline_exceeded')], report)), cost: 0 };
+      return { results: asked.map(() => refused([new QueryProblem('deadline_exceeded')], onUnexpected)), cost: 0 };
     const opened = asked.map((one) => this.#open(one));
     const cost = opened.reduce((sum, one) => sum + ('cost' in one ? one.cost : 0), 0);
-    if (cost > most_cost) return { results: asked.map(() => refused([tooCostly(cost)], report)), cost };
+    if (cost > most_cost) return { results: asked.map(() => refused([tooCostly(cost)], onUnexpected)), cost };
     const session = new Session(this.#database, reader);
     try {
       const results: string[] = [];
       for (const [index, one] of opened.entries()) {
         results.push(
           'errors' in one
-            ? refused(one.errors, report)
-            : await this.#answer(asked[index] as Asked, one, session, report),
+            ? refused(one.errors, onUnexpected)
+            : await this.#answer(asked[index] as Asked, one, session, onUnexpected),
         );
       }
       return { results, cost };
@@ -93,8 +93,8 @@ export class GraphqlEndpoint {
     }
   }
 
-  async #answer(asked: Asked, opened: Opened, session: Session, report: Report): Promise<string> {
-    const run = () => this.#run(asked, opened, session, report);
+  async #answer(asked: Asked, opened: Opened, session: Session, onUnexpected: OnUnexpected): Promise<string> {
+    const run = () => this.#run(asked, opened, session, onUnexpected);
     if (opened.introspection === 'none') return JSON.stringify(await run());
     const { query, operationName, variables } = asked;
     return this.#introspections.answer(JSON.stringify([query, operationName, variables]), async () => {
@@ -107,9 +107,9 @@ export class GraphqlEndpoint {
     { operationName, variables }: Asked,
     { document }: Opened,
     session: Session,
-    report: Report,
+    onUnexpected: OnUnexpected,
   ): Promise<FormattedExecutionResult> {
-    if (session.is_over) return { errors: [formatted(new QueryProblem('deadline_exceeded'), report)] };
+    if (session.is_over) return { errors: [formatted(new QueryProblem('deadline_exceeded'), onUnexpected)] };
     const result = (await execute({
       schema: this.schema,
       document,
@@ -120,11 +120,11 @@ export class GraphqlEndpoint {
     } as never)) as ExecutionResult;
     const { data, errors } = result;
     return {
-      ...(errors ? { errors: errors.map((error) => formatted(error, report)) } : {}),
+      ...(errors ? { errors: errors.map((error) => formatted(error, onUnexpected)) } : {}),
       ...(data === undefined ? {} : { data }),
     };
   }
 }
 
-const refused = (errors: readonly unknown[], report: Report): string =>
-  JSON.stringify({ errors: errors.map((error) => formatted(error, report)) });
+const refused = (errors: readonly unknown[], onUnexpected: OnUnexpected): string =>
+  JSON.stringify({ errors: errors.map((error) => formatted(error, onUnexpected)) });

@@ -4,14 +4,14 @@ import { isCanceled, isUnavailable } from '../../core/postgres/errors.ts';
 import { QueryProblem, shownProblem } from './problem.ts';
 
 /** Handles an unexpected error. */
-export type Report = (error: unknown) => void;
+export type OnUnexpected = (error: unknown) => void;
 
 /** Returns the error that a caller sees. An unexpected one is reported, and not shown. */
-export function formatted(error: unknown, report: Report): GraphQLFormattedError {
+export function formatted(error: unknown, onUnexpected: OnUnexpected): GraphQLFormattedError {
   const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error;
   const { locations, path } = error instanceof GraphQLError ? error : {};
   const problem = problemOf(cause);
-  if (problem.code === 'internal_error') report(cause);
+  if (problem.code === 'internal_error') onUnexpected(cause);
   return { ...shownProblem(problem), ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
 }
 

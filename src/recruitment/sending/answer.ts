@@ -1,12 +1,12 @@
 /**
  * Classifies the answer of a mail server by what it means for the email: pure values.
  *
- * - A full mailbox of a recipient (x.2.2) is no quota. A refusal is a hard bounce, or a block that counts for `bounce_rate`, by what makes a report of a
+ * - A full mailbox of a recipient (x.2.2) is no quota. A refusal is a hard bounce, or a block that counts for `bounce_rate`, by the rule for a report of a
  *   server one; refused at the end of its content without a reason it is a block.
  * - A login that is withdrawn amid a connection (530, 534, 535, 538 to any command) counts as a refused login, and fails no email.
  * - A 4xx is tried again after 5 minutes, then three times as long each time, at most 4 hours.
  */
-import { isBlock, classifyRefusal, type Verdict as Report } from '../../mail/incoming/bounces/verdict.ts';
+import { isBlock, classifyRefusal, type Verdict as AddressVerdict } from '../../mail/incoming/bounces/verdict.ts';
 import type { BounceReason } from '../sequences/message.ts';
 import type { Refusal } from '../sequences/sequence.ts';
 
@@ -42,9 +42,9 @@ export function classifyAnswer({ code, text, command }: Answer): Verdict {
   const status = enhancedStatus(text);
   if (status === '5.4.5' || quota_texts.test(text)) return { is: 'quota' };
   if (code < 500) return { is: 'later' };
-  const report = classifyRefusal({ action: 'failed', status: '', text, context: `in reply to ${command}` });
-  if (report.hard) return { is: 'refused', reason: 'recipient_refused', bounce: 'dead' };
-  const is_block = isBlock(report) || (command === 'DATA' && refusesContent(report));
+  const verdict = classifyRefusal({ action: 'failed', status: '', text, context: `in reply to ${command}` });
+  if (verdict.hard) return { is: 'refused', reason: 'recipient_refused', bounce: 'dead' };
+  const is_block = isBlock(verdict) || (command === 'DATA' && refusesContent(verdict));
   const reason = reasonOf({ code, text, command }, status);
   return {
     is: 'refused',
@@ -54,7 +54,7 @@ export function classifyAnswer({ code, text, command }: Answer): Verdict {
 }
 
 /** Returns whether a refusal is for the content: one after it was read, without a word that says why. */
-const refusesContent = ({ reason, status }: Report): boolean =>
+const refusesContent = ({ reason, status }: AddressVerdict): boolean =>
   reason === null && (status === null || /^5\.[067]\./.test(status));
 
 /** Limits of the sender, as Gmail, Exchange and hosts of mail word them. A full mailbox of the recipient (x.2.2) is none of these. */

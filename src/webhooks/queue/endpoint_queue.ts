@@ -27,7 +27,7 @@ export interface Lease extends Addressee {
 }
 
 /** A write of a run: a delivery's result, or the end of the run. */
-export interface Report {
+export interface RunWrite {
   lease: Omit<Lease, 'deliveries'>;
   result?: DeliveryResult;
   /** True if the attempt took long; undefined: as before. */
@@ -38,7 +38,7 @@ export interface Report {
 
 /** The effect of a write on its run. */
 export interface Recorded {
-  /** False when it must end, because its lease was lost (the successor sends again what was reported) or the endpoint has changed. */
+  /** False when it must end, because its lease was lost (the successor sends the results again) or the endpoint has changed. */
   goes_on: boolean;
   /** The run that follows it, where it looked and something waits. */
   next?: Lease | undefined;
@@ -52,22 +52,22 @@ export interface EndpointQueues {
   following(lease: Lease, queue_position: number): Promise<QueuedDelivery[] | undefined>;
   /**
    * Resolves when it is durable.
-   * @throws when it could not be written. Then nothing is written of what the run reports later, which would pass it by.
+   * @throws when it could not be written. Then nothing is written of what the run writes later, which would pass it by.
    */
-  report(report: Report): Promise<Recorded>;
-  /** Writes what was reported and waits to be written: somebody waits for the end of its run. */
+  write(write: RunWrite): Promise<Recorded>;
+  /** Writes the waiting results now: somebody waits for the end of its run. */
   hurry(): void;
   /** Enqueues the job of the endpoint's next run, where something waits. */
   wake(endpoint_id: string): Promise<void>;
 }
 
 export function openQueues(database: Database, worker_id: string): EndpointQueues {
-  const broken = new WeakSet<Report['lease']>();
-  const reportAll = async (reports: Report[]): Promise<Recorded[]> => {
-    const whole = reports.filter(({ lease }) => !broken.has(lease));
+  const broken = new WeakSet<RunWrite['lease']>();
+  const writeAll = async (writes: RunWrite[]): Promise<Recorded[]> => {
+    const whole = writes.filter(({ lease }) => !broken.has(lease));
     try {
       const { going_on, begun } = whole.length > 0 ? await recordRuns(database, worker_id, whole) : nothing_recorded;
-      return reports.map(({ lease, ended }) => ({
+      return writes.map(({ lease, ended }) => ({
         goes_on: going_on.has(keyOf(lease)),
         next: ended === 'looks' ? taken(begun, lease.endpoint_id) : undefined,
       }));
@@ -76,18 +76,18 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
       throw error;
     }
   };
-  const report = batched(reportAll, { most: most_endpoints * 4, canWait: () => true, max_wait_ms: result_wait_ms });
+  const write = batched(writeAll, { most: most_endpoints * 4, canWait: () => true, max_wait_ms: result_wait_ms });
   let ending: NodeJS.Timeout | undefined;
   const end = () => {
     ending = undefined;
-    report.hurry();
+    write.hurry();
   };
   return {
-    report(given) {
+    write(given) {
       if (given.ended && !ending) ending = setTimeout(end, end_wait_ms);
-      return report(given);
+      return write(given);
     },
-    hurry: () => report.hurry(),
+    hurry: () => write.hurry(),
     begin: batched((endpoint_ids) => beginRuns(database, worker_id, endpoint_ids), { most: most_endpoints }),
     wake: batched((endpoint_ids) => wakeEndpoints(database, endpoint_ids), { most: most_endpoints }),
     async following({ endpoint_id, endpoint_updated_at }, queue_position) {
@@ -153,11 +153,11 @@ interface RecordedRuns {
 
 const nothing_recorded: RecordedRuns = { going_on: new Set(), begun: new Map() };
 
-/** Writes reports and then, in the same round trip and by itself, begins the runs that follow those which look. */
-async function recordRuns(database: Database, worker_id: string, reports: Report[]): Promise<RecordedRuns> {
+/** Sends the writes and then, in the same round trip and by itself, begins the runs that follow those which look. */
+async function recordRuns(database: Database, worker_id: string, writes: RunWrite[]): Promise<RecordedRuns> {
   const recording = sql`select endpoint_id, token
-    from webhooks.record_runs(${JSON.stringify(runsOf(reports))}::json, ${JSON.stringify(resultsOf(reports))}::json, make_interval(secs => ${lease_s}))`;
-  const looking = reports.filter(({ ended }) => ended === 'looks').map(({ lease }) => lease.endpoint_id);
+    from webhooks.record_runs(${JSON.stringify(runsOf(writes))}::json, ${JSON.stringify(resultsOf(writes))}::json, make_interval(secs => ${lease_s}))`;
+  const looking = writes.filter(({ ended }) => ended === 'looks').map(({ lease }) => lease.endpoint_id);
   const asked_at = performance.now();
   const [recorded, rows] =
     looking.length > 0
@@ -166,9 +166,9 @@ async function recordRuns(database: Database, worker_id: string, reports: Report
   return { going_on: new Set(recorded.map(keyOf)), begun: leasesOf(rows, asked_at) };
 }
 
-function runsOf(reports: Report[]): object[] {
+function runsOf(writes: RunWrite[]): object[] {
   const runs = new Map<string, { done_position: number; ended: boolean; slow?: boolean | undefined }>();
-  for (const { lease, result, slow, ended } of reports) {
+  for (const { lease, result, slow, ended } of writes) {
     const { endpoint_id, token, endpoint_updated_at } = lease;
     const known = runs.get(keyOf(lease));
     runs.set(keyOf(lease), {
@@ -180,8 +180,8 @@ function runsOf(reports: Report[]): object[] {
   return [...runs.values()];
 }
 
-const resultsOf = (reports: Report[]): object[] =>
-  reports.flatMap(({ lease: { endpoint_id, organization_id }, result }) =>
+const resultsOf = (writes: RunWrite[]): object[] =>
+  writes.flatMap(({ lease: { endpoint_id, organization_id }, result }) =>
     result ? [{ endpoint_id, organization_id, ...result }] : [],
   );
 

@@ -1,6 +1,6 @@
 import { counted } from './attempt_count.ts';
 import { cancelled, type QueuedDelivery, resultOf } from './delivery.ts';
-import { type EndpointQueues, type Lease, most_deliveries, type Report } from './endpoint_queue.ts';
+import { type EndpointQueues, type Lease, most_deliveries, type RunWrite } from './endpoint_queue.ts';
 import type { Sender } from './send.ts';
 
 /** While others wait for a slot, a run ends after this many deliveries, or when this time has passed. */
@@ -69,7 +69,7 @@ export class Run {
       if (unwritten.length === most_unwritten / most_unseen) await unwritten.shift();
     }
     const looked = this.#options.looks();
-    this.#report({ ended: looked ? 'looks' : 'leaves' });
+    this.#write({ ended: looked ? 'looks' : 'leaves' });
     await this.#written;
     if (this.#failure) throw this.#failure;
     return { looked, next: this.#next };
@@ -113,21 +113,21 @@ export class Run {
   async #deliver(delivery: QueuedDelivery, next: QueuedDelivery | undefined): Promise<boolean> {
     this.#done++;
     if (delivery.cancelled) {
-      this.#report({ result: cancelled(delivery) });
+      this.#write({ result: cancelled(delivery) });
       return true;
     }
     const outcome = await this.#options.sender.send(delivery, next);
     if (!outcome) return false;
-    this.#report({ result: counted(delivery, resultOf(delivery, outcome)), slow: outcome.duration_ms > slow_ms });
+    this.#write({ result: counted(delivery, resultOf(delivery, outcome)), slow: outcome.duration_ms > slow_ms });
     return true;
   }
 
   /** Reports are written in their order: when the last one is, all are. */
-  #report(report: Omit<Report, 'lease'>): void {
-    const reported = performance.now();
-    this.#written = this.#options.queues.report({ lease: this.#lease, ...report }).then(
+  #write(write: Omit<RunWrite, 'lease'>): void {
+    const written_at = performance.now();
+    this.#written = this.#options.queues.write({ lease: this.#lease, ...write }).then(
       ({ goes_on, next }) => {
-        this.#renewed = reported;
+        this.#renewed = written_at;
         this.#isOver ||= !goes_on;
         this.#next = next;
       },

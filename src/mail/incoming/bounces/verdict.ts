@@ -1,7 +1,7 @@
 import { dead, type Reason, reasonIn, usual_status } from './reasons.ts';
 
 /** A bounce's entry for one recipient. */
-export interface Report {
+export interface RecipientStatus {
   /** RFC 3464: failed, delayed, delivered, relayed, expanded; in lower case. */
   action: string;
   /** The field, if there is one. */
@@ -23,7 +23,7 @@ export interface Verdict {
  * Decides whether a refusal means that the address is dead. The server's words count more than its number, because servers answer 5.1.1 to blocked
  * senders and 5.0.0 to unknown recipients.
  */
-export function classifyRefusal({ action, status: field, text, context }: Report): Verdict {
+export function classifyRefusal({ action, status: field, text, context }: RecipientStatus): Verdict {
   const reason = reasonIn(text) ?? reasonIn(context) ?? null;
   const written = statusOf(text, field);
   const status = written ?? (reason && usual_status[reason]);
