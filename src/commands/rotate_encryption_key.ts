@@ -59,9 +59,7 @@ async function makeKey(config: Config, database: Database): Promise<void> {
     );
   }
   if (await isUsed(database)) {
-    throw new Error(
-      'Another rail process runs on this data directory and would not know the new key. Stop it first.',
-    );
+    throw new Error('Another rail process runs on this data directory and would not know the new key. Stop it first.');
   }
   const isMade = await putNewKeyInFront(config);
   console.error(isMade ? 'Made a new key.' : 'Going on with the new key that was made before.');

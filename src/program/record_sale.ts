@@ -93,7 +93,7 @@ export const recordSaleOperation: Operation = operation({
     metadata: details.metadata,
     external_subscription_id: {
       schema: externalId,
-      mend: () => undefined,
+      correct: () => undefined,
       fault: 'is not an id of at most 255 characters',
     },
   },

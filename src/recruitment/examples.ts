@@ -143,7 +143,11 @@ const list = {
 const import_ = {
   ...{ id: sampleId('fim'), brand_id: brand.id, state: 'done', format: 'csv', dry_run: false, update_existing: false },
   ...{ mapping: { Blog: 'url', Owner: 'name', Mail: 'email' }, total: 3, created: 1, updated: 0, unchanged: 1 },
-  ...{ refused: 1, errors: [{ line: 4, field: 'url', reason: 'does not identify a prospect in the channel website' }], error: null },
+  ...{
+    refused: 1,
+    errors: [{ line: 4, field: 'url', reason: 'does not identify a prospect in the channel website' }],
+    error: null,
+  },
   ...{ started_at: times.event, finished_at: times.event, created_at: times.event, updated_at: times.event },
 };
 const import_error = {

@@ -1,7 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { type MailContext, type Classification, classifyMail, classifyMessage } from '../../src/mail/incoming/classify.ts';
+import {
+  type Classification,
+  classifyMail,
+  classifyMessage,
+  type MailContext,
+} from '../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../src/mail/incoming/message/message.ts';
 import { readWritten } from '../../src/mail/incoming/writing/written_text.ts';
 import { classifyReply } from '../../src/recruitment/replies/classify.ts';

@@ -18,7 +18,11 @@ interface Reply {
 export const reply_figures: Record<string, Figure> = {
   accuracy: { unit: '', better: 'higher', doc: 'Share of replies whose kind is right, unsubscribes counted as a kind' },
   macro_f1: { unit: '', better: 'higher', doc: 'Mean F1 of the kinds; the aim is 0.85' },
-  precision_positive: { unit: '', better: 'higher', doc: 'Share of those classified positive that are; the aim is 0.9' },
+  precision_positive: {
+    unit: '',
+    better: 'higher',
+    doc: 'Share of those classified positive that are; the aim is 0.9',
+  },
   recall_angry: { unit: '', better: 'higher', doc: 'Share of the angry that are classified angry; the aim is 0.95' },
   recall_unsubscribe: {
     unit: '',
@@ -49,7 +53,12 @@ export function repliesSides(data: string, newText: (text: string) => string): S
   };
   const count = ({ text }: Reply) => ({ answer: mostPhrases(text), language: null });
   return [
-    { name: 'replies', doc: 'classifyReply', baseline: 'phrases', run: (seconds) => measure(replies, classify, seconds) },
+    {
+      name: 'replies',
+      doc: 'classifyReply',
+      baseline: 'phrases',
+      run: (seconds) => measure(replies, classify, seconds),
+    },
     { name: 'phrases', doc: 'the label of most phrases', run: (seconds) => measure(replies, count, seconds) },
   ];
 }
@@ -81,7 +90,8 @@ function speedOf(replies: Reply[], answer: Answer, seconds: number): number {
   return classified / ((performance.now() - began) / 1_000);
 }
 
-const labelOf = ({ kind, unsubscribe }: Classification): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
+const labelOf = ({ kind, unsubscribe }: Classification): string =>
+  unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind;
 
 /** Which label a phrase of the lexicon speaks for. */
 const label_of_meaning: Record<string, string> = {

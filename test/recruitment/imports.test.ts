@@ -149,7 +149,11 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
       [4, 'email', 'must be an email address, such as ada@example.com'],
       [5, 'country_code', 'must be 2 letters, such as DE'],
       [6, 'followers', 'must be a whole number, such as 12000, 12,000 or 1.2M'],
-      [7, 'key', 'does not identify a prospect in the channel website: give the address of a site of their own, or of their account'],
+      [
+        7,
+        'key',
+        'does not identify a prospect in the channel website: give the address of a site of their own, or of their account',
+      ],
       [8, 'channel', `must be one of: ${channels.join(', ')}`],
       [9, null, 'has 7 values, and the header names 6 columns'],
       [11, 'followers', 'must be at least 0'],

@@ -4,12 +4,12 @@ import { gzipSync } from 'node:zlib';
 import { knownWordsOf } from '../../src/recruitment/replies/known.ts';
 import { encodeModel } from '../../src/recruitment/replies/model.ts';
 import {
+  type Classified,
   calibrated,
   crossSources,
   crossValidate,
   type Figures,
   figuresOf,
-  type Classified,
   likeliest,
 } from './cross_validation.ts';
 import { fingerprint, readTexts, train } from './training.ts';

@@ -253,7 +253,8 @@ function changesBy(
   { noun, body, samples }: { noun: string; body: unknown; samples: Samples },
 ): Record<string, unknown> {
   const reply_example = samples.operations[name]?.reply;
-  if (properties.deleted) return { id: exampleOf({ type: 'string' }, samples, `${noun}_id`), object: noun, ...reply_example };
+  if (properties.deleted)
+    return { id: exampleOf({ type: 'string' }, samples, `${noun}_id`), object: noun, ...reply_example };
   if (method !== 'PATCH' || !body) return { ...reply_example };
   const sent = Object.entries(body).filter(([field]) => field in properties);
   const updated = properties.updated_at ? { updated_at: update_time } : {};

@@ -49,7 +49,9 @@ export function limitConnections(server: Server, most: number, log: Logger): voi
     if (network === undefined) return;
     const count = (open.get(network) ?? 0) + 1;
     if (count > Math.ceil(most / 4)) {
-      refused('connections were closed: their address has a quarter of those that the process may hold (MAX_CONNECTIONS)');
+      refused(
+        'connections were closed: their address has a quarter of those that the process may hold (MAX_CONNECTIONS)',
+      );
       return void socket.destroy();
     }
     open.set(network, count);

@@ -9,7 +9,7 @@ import { media_types } from '../formats/format.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { most_bulk_values } from '../resource/bulk.ts';
 import type { Upload } from '../resource/operation.ts';
-import { type Details, type DetailWarning, correctDetails } from '../values/detail.ts';
+import { correctDetails, type Details, type DetailWarning } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';
 import { lowerFirst } from '../values/validation.ts';

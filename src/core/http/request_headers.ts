@@ -48,13 +48,9 @@ export function answerExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('onRequest', async ({ headers: { expect } }) => {
     if (expect === undefined || expect.toLowerCase() === '100-continue') return;
-    throw new Problem(
-      'expectation_failed',
-      "The header 'Expect' supports '100-continue' only. Remove the header.",
-      {
-        param: 'Expect',
-      },
-    );
+    throw new Problem('expectation_failed', "The header 'Expect' supports '100-continue' only. Remove the header.", {
+      param: 'Expect',
+    });
   });
   app.addHook('preParsing', async (_, { raw }) => {
     if (waiting.delete(raw)) raw.writeContinue();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hasLostRace, translateError, unstorableText } from '../postgres/errors.ts';
 import { withoutAbsent } from '../values/absent.ts';
-import { type DetailWarning, correctDetails, withCorrections } from '../values/detail.ts';
+import { correctDetails, type DetailWarning, withCorrections } from '../values/detail.ts';
 import { ErrorBody } from '../values/error_body.ts';
 import { Problem, problemThatCommits } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/texts/stored_text.ts';

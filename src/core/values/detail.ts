@@ -48,7 +48,12 @@ const trimmed = { correct: ofText((given) => given.trim()), says_the_same: true 
 
 export const details = {
   country: { schema: visitorCountry, ...trimmed, fault: 'is not a country code of two characters' },
-  ip: { schema: visitorAddress, correct: ofText(bareAddress), says_the_same: true, fault: 'is not an IPv4 or IPv6 address' },
+  ip: {
+    schema: visitorAddress,
+    correct: ofText(bareAddress),
+    says_the_same: true,
+    fault: 'is not an IPv4 or IPv6 address',
+  },
   email: { schema: customerEmail, correct: ofText(addressIn), says_the_same: true, fault: 'is not an email address' },
   metadata: {
     schema: metadata,
@@ -120,5 +125,7 @@ const changedText = (param: string): string =>
 /** @returns undefined where nothing of it can be used */
 function correctedOf(given: unknown, { schema, correct }: Detail): unknown {
   const corrected = correct(given) ?? undefined;
-  return corrected !== undefined && !pathOfUnstorable(corrected) && schema.safeParse(corrected).success ? corrected : undefined;
+  return corrected !== undefined && !pathOfUnstorable(corrected) && schema.safeParse(corrected).success
+    ? corrected
+    : undefined;
 }

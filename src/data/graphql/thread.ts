@@ -1,11 +1,11 @@
 /** The thread in which GraphQL is planned and answered, seen from the one that answers HTTP: it waits here, and does nothing else. */
 import type { Database } from '../../core/postgres/database.ts';
 import { type Failure, now, Thread } from '../../core/threads/thread.ts';
+import { ConcurrencyLimit } from './concurrency.ts';
 import type { Asked } from './document.ts';
 import { share_of_deadline, share_of_lateness } from './limits.ts';
 import { quiet } from './load.ts';
 import { QueryProblem } from './problem.ts';
-import { ConcurrencyLimit } from './concurrency.ts';
 
 /** Memory of the thread: a request that needs more ends it, and not the process. */
 const most_heap_mib = 512;

@@ -66,7 +66,8 @@ export function classifyMessage(message: Message, context: MailContext): Classif
   const unread = { needs_review: !message.readable };
   if (isOwn(message, context)) return { ...classification('own'), ...unread };
   const report = readFeedbackReport(message);
-  if (report) return { ...classification('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
+  if (report)
+    return { ...classification('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
   const bounce = readBounce(withText(message));
   if (bounce) return { ...classification('bounce'), ...bounce, ...unread };
   return classifyWritten(message, context);
@@ -106,11 +107,20 @@ function classifyWritten(message: Message, { readMeaning, now }: MailContext): C
     };
   if (own_words === '' && !sure)
     return { ...classification('reply'), ...request, language: meaning.language, needs_review: true };
-  return { ...classification('reply'), ...classified, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
+  return {
+    ...classification('reply'),
+    ...classified,
+    reply_kind: meaning.kind,
+    needs_review: !sure || own_words === '',
+  };
 }
 
 /** Returns the classification of a mail that could not be classified: its text, for a person to look at. */
-export const unclassified = (text: string): Classification => ({ ...classification('reply'), text, needs_review: true });
+export const unclassified = (text: string): Classification => ({
+  ...classification('reply'),
+  text,
+  needs_review: true,
+});
 
 const classification = (kind: Classification['kind']): Classification => ({
   kind,

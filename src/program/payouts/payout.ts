@@ -85,7 +85,8 @@ export async function lockApproved(tx: Tx, payout_id: string, check: (payout: Pa
     await payouts.get(tx, payout_id, { lock: true }),
   ]);
   check(payout);
-  if (!batch) throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and its payouts are being deleted.`);
+  if (!batch)
+    throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and its payouts are being deleted.`);
   requireReady(batch);
   return payout;
 }

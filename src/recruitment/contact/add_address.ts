@@ -17,7 +17,7 @@ import { hashesOf } from './address.ts';
 import { byHand, first_found_rank } from './by_hand.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus } from './email_status.ts';
-import { insertAddresses, markBarred, emitRevealed } from './insert_address.ts';
+import { emitRevealed, insertAddresses, markBarred } from './insert_address.ts';
 import { refreshBars } from './refresh_bars.ts';
 
 /** An address as something found it. */

@@ -8,7 +8,7 @@ import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
 import { openByHand } from './by_hand.ts';
-import { insertAddresses, markBarred, prospectsOf, recordAdded, emitRevealed } from './insert_address.ts';
+import { emitRevealed, insertAddresses, markBarred, prospectsOf, recordAdded } from './insert_address.ts';
 
 export interface GivenAddress {
   prospect_id: string;

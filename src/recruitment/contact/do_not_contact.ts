@@ -175,9 +175,13 @@ function targetOf(body: Entry): Target {
     });
   }
   if (body.kind !== 'address' && !isMark(body.reason)) {
-    throw new Problem('invalid_parameter', `The reason '${body.reason}' applies to addresses only. Use another reason.`, {
-      param: 'reason',
-    });
+    throw new Problem(
+      'invalid_parameter',
+      `The reason '${body.reason}' applies to addresses only. Use another reason.`,
+      {
+        param: 'reason',
+      },
+    );
   }
   if (body.kind === 'domain') requireOwned(body.domain as string);
   return { kind: body.kind, email: body.email, domain: body.domain, prospect_id: body.prospect_id } as Target;

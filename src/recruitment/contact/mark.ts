@@ -14,7 +14,6 @@ import type { Prospect } from '../prospects/prospect.ts';
 import { endSequences, stopSequences } from '../sequences/stop.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
-import { subscribeAgain } from './take_back.ts';
 import {
   type Bar,
   type LiftReason,
@@ -38,6 +37,7 @@ import {
   suppressions,
   weakest_first,
 } from './suppression.ts';
+import { subscribeAgain } from './take_back.ts';
 
 export type Target =
   | { kind: 'address'; email: string }
@@ -66,7 +66,8 @@ export async function suppress(
   const existing = await suppressions.find(tx, sql`${tenant(tx)} and t.lifted_at is null and ${entryOn(hash, target)}`);
   const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by, source_message_id));
   const is_stronger = existing !== undefined && outranks(reason, existing.reason);
-  if (is_stronger || (existing?.reason === reason && source_message_id === null)) await noteSource(tx, entry, source_message_id);
+  if (is_stronger || (existing?.reason === reason && source_message_id === null))
+    await noteSource(tx, entry, source_message_id);
   const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, source_message_id) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
   const hit = barOf(hash, target);
@@ -144,7 +145,12 @@ const noteSource = (tx: Tx, { id, reason }: Suppression, source_message_id: stri
     where ${tenant(tx)} and t.id = ${id}`);
 
 /** Stores the reason that others give for an entry that a classified text asked for. It holds once the classification is taken back. */
-const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, source_message_id: string | null): Promise<object[]> =>
+const noteBesides = (
+  tx: Tx,
+  { id }: Suppression,
+  reason: Reason,
+  source_message_id: string | null,
+): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set reason_before = ${reason}
     where ${tenant(tx)} and t.id = ${id} and t.reason <> ${reason} and t.source_message_id is not null and t.source_message_id is distinct from ${source_message_id}

@@ -14,13 +14,7 @@ import { openedEntry, type Suppression, suppressions } from './suppression.ts';
  * stays, and so does what another message of the prospect asks for: the entry is classified by that one then. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
  * @param others prospects whom it concerned besides those that hold the address
  */
-export async function takeBack(
-  tx: Tx,
-  vault: Vault,
-  message_id: string,
-  others: string[],
-  by: Actor,
-): Promise<void> {
+export async function takeBack(tx: Tx, vault: Vault, message_id: string, others: string[], by: Actor): Promise<void> {
   await lockSuppressions(tx);
   await handOn(tx, message_id);
   const entries = await tx.all<{ id: string; reason_before: Suppression['reason'] | null }>(sql`

@@ -157,7 +157,9 @@ const missingFor = (param: string, search_type: SearchType): Problem =>
   new Problem('missing_parameter', `'${param}' is required for the search type '${search_type}'.`, { param });
 
 const superfluousFor = (param: string, search_type: SearchType): Problem =>
-  new Problem('invalid_parameter', `'${param}' is not allowed with the search type '${search_type}'. Remove it.`, { param });
+  new Problem('invalid_parameter', `'${param}' is not allowed with the search type '${search_type}'. Remove it.`, {
+    param,
+  });
 
 /** @throws Problem invalid_parameter for providers that a search of this type does not ask */
 function requireFittingProviders({ search_type, providers }: SearchRequest): void {
@@ -165,9 +167,13 @@ function requireFittingProviders({ search_type, providers }: SearchRequest): voi
   const wrong = providers?.find((name) => (name === 'url_list') !== is_list);
   if (wrong === undefined) return;
   const remedy = is_list ? "Send ['url_list'] or no providers." : 'Remove it.';
-  throw new Problem('invalid_parameter', `The provider '${wrong}' is not allowed with the search type '${search_type}'. ${remedy}`, {
-    param: 'providers',
-  });
+  throw new Problem(
+    'invalid_parameter',
+    `The provider '${wrong}' is not allowed with the search type '${search_type}'. ${remedy}`,
+    {
+      param: 'providers',
+    },
+  );
 }
 
 /** The URLs of a list, each once. */

@@ -50,7 +50,10 @@ export function mappingOf(columns: string[], asked: Mapping, is_closed: boolean)
   const mapping = { ...asked, ...Object.fromEntries(found) };
   refuseTwoOfAField(mapping);
   if (!Object.values(mapping).some((field) => field === 'url' || field === 'key')) {
-    throw wrong('mapping', "No column is imported as 'url' or 'key', which identify a prospect. Map a column to one of them.");
+    throw wrong(
+      'mapping',
+      "No column is imported as 'url' or 'key', which identify a prospect. Map a column to one of them.",
+    );
   }
   return mapping;
 }

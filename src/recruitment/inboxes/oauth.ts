@@ -33,7 +33,8 @@ const Answer = z.object({ access_token: z.string().min(1), refresh_token: z.stri
 /** RFC 6749, 5.2. An answer without it is none of the provider's. */
 const Refusal = z.object({ error: z.string() });
 /** RFC 6749, 4.1.2.1, RFC 8628 and their like: the token may be right. */
-const temporary_errors = /^(temporarily_unavailable|server_error|internal_failure|slow_down|rate_limit_exceeded|timeout)$/;
+const temporary_errors =
+  /^(temporarily_unavailable|server_error|internal_failure|slow_down|rate_limit_exceeded|timeout)$/;
 
 /** @throws Problem oauth_failed, service_unavailable */
 export async function refreshTokens(client: OAuthClient, services: Services): Promise<Tokens> {

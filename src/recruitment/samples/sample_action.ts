@@ -35,6 +35,9 @@ export async function moveSample(tx: Tx, sample_id: string, to: Stage, { user_id
 export async function noteSample(tx: Tx, sample_id: string, { member_id }: Actor): Promise<string> {
   const { id: prospect_id, brand_id } = await lockSample(tx, sample_id);
   const note_id = newId('fcn');
-  emitTest(tx, event('note.added', tx.organization_id, { prospect_id, brand_id, note_id, author_member_id: member_id }));
+  emitTest(
+    tx,
+    event('note.added', tx.organization_id, { prospect_id, brand_id, note_id, author_member_id: member_id }),
+  );
   return note_id;
 }

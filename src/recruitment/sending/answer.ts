@@ -6,7 +6,7 @@
  * - A login that is withdrawn amid a connection (530, 534, 535, 538 to any command) counts as a refused login, and fails no email.
  * - A 4xx is tried again after 5 minutes, then three times as long each time, at most 4 hours.
  */
-import { isBlock, classifyRefusal, type Verdict as AddressVerdict } from '../../mail/incoming/bounces/verdict.ts';
+import { type Verdict as AddressVerdict, classifyRefusal, isBlock } from '../../mail/incoming/bounces/verdict.ts';
 import type { BounceReason } from '../sequences/message.ts';
 import type { Refusal } from '../sequences/sequence.ts';
 

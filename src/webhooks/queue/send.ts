@@ -63,7 +63,10 @@ export function receiverOf(
   });
   const keys = isChat(type) ? [] : secrets.map(keysOf);
   if (!checked.ok) return { target: undefined, refusal: checked.reason, shown_url: url, keys };
-  const target = { origin: connectionOrigin(checked.url, endpoint_id), path: checked.url.pathname + checked.url.search };
+  const target = {
+    origin: connectionOrigin(checked.url, endpoint_id),
+    path: checked.url.pathname + checked.url.search,
+  };
   return { target, refusal: '', shown_url: url, keys };
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type MailContext, classifyMail, classifyMessage, type Meaning } from '../../../src/mail/incoming/classify.ts';
+import { classifyMail, classifyMessage, type MailContext, type Meaning } from '../../../src/mail/incoming/classify.ts';
 import { plainMessage } from '../../../src/mail/incoming/message/message.ts';
 import { crlf, mail, report } from './mails.ts';
 
@@ -79,19 +79,25 @@ t.test('tells what is known of each kind, and nothing else', async (t) => {
     reply_kind: null,
   });
   t.match(await classified(mail({ Subject: 'unsubscribe fms_0123456789' }, '')), { unsubscribe_id: 'fms_0123456789' });
-  t.match(await classified(mail({ Subject: 'unsubscribe', 'X-Apple-Unsubscribe': 'true' }, 'Apple Mail sent this email')), {
-    kind: 'unsubscribe',
-    unsubscribe_id: null,
-  });
-  t.match(await classified(mail({}, 'Yes.\n\nOn Mon, Feb 2, 2026 at 10:04 AM Ada <ada@shop.example> wrote:\n> Hello')), {
-    kind: 'reply',
-    text: 'Yes.',
-    language: 'en',
-    reply_kind: 'positive',
-    confidence: 0.9,
-    needs_review: false,
-    recipients: [],
-  });
+  t.match(
+    await classified(mail({ Subject: 'unsubscribe', 'X-Apple-Unsubscribe': 'true' }, 'Apple Mail sent this email')),
+    {
+      kind: 'unsubscribe',
+      unsubscribe_id: null,
+    },
+  );
+  t.match(
+    await classified(mail({}, 'Yes.\n\nOn Mon, Feb 2, 2026 at 10:04 AM Ada <ada@shop.example> wrote:\n> Hello')),
+    {
+      kind: 'reply',
+      text: 'Yes.',
+      language: 'en',
+      reply_kind: 'positive',
+      confidence: 0.9,
+      needs_review: false,
+      recipients: [],
+    },
+  );
 });
 
 t.test('takes a wish to get no more mail as an unsubscribe, unless it comes with anger', async (t) => {
@@ -125,7 +131,10 @@ t.test('marks for review what is uncertain or could not be read', async (t) => {
 
 t.test('classifies a text as it classifies a mail', async (t) => {
   const text = 'Yes.\n\nOn 02/02/2026 10:04, Ada wrote:\n> Hello';
-  t.match(classifyMessage(plainMessage({ subject: 'Re: A program', text }), context()), { kind: 'reply', text: 'Yes.' });
+  t.match(classifyMessage(plainMessage({ subject: 'Re: A program', text }), context()), {
+    kind: 'reply',
+    text: 'Yes.',
+  });
   t.match(classifyMessage(plainMessage({ subject: 'Out of office', text: 'Back on Monday.' }), context()), {
     kind: 'auto_reply',
     resumes_on: '2026-02-09',

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type MailContext, classifyMail } from '../../../src/mail/incoming/classify.ts';
+import { classifyMail, type MailContext } from '../../../src/mail/incoming/classify.ts';
 import { readMessage } from '../../../src/mail/incoming/message/message.ts';
 import { shorten } from '../../../src/mail/incoming/message/shorten.ts';
 import { numbers } from '../../numbers.ts';

@@ -1,6 +1,6 @@
 /** What servers say in a refusal, in the words of many: whether the address is dead, and whether they block whoever sends. */
 import t from 'tap';
-import { isBlock, classifyRefusal } from '../../../src/mail/incoming/bounces/verdict.ts';
+import { classifyRefusal, isBlock } from '../../../src/mail/incoming/bounces/verdict.ts';
 
 const classify = (text: string, status = '5.0.0') => classifyRefusal({ action: 'failed', status, text, context: '' });
 const lines = (text: string): string[] => text.split('\n').flatMap((line) => line.trim() || []);

@@ -50,17 +50,17 @@ t.test(
     const link = await shop.link(partner);
     const visitor_token = fresh('visitor');
     await set(shop, 'paused');
-    const [pending, attributed] = [await shop.click(partner), await shop.click(partner, { visitor_token })];
+    const [pending, settled] = [await shop.click(partner), await shop.click(partner, { visitor_token })];
     await fetch(`${rail.address}/r/${link.short_slug}`, {
       redirect: 'manual',
       headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0' },
     });
     const [by_short_link] = (await shop.list('clicks', `link_id=${link.id}`)) as [Json];
-    t.match(await signUp(shop, attributed), without_credit);
+    t.match(await signUp(shop, settled), without_credit);
     await set(shop, 'active');
-    for (const click of [attributed, pending, by_short_link]) t.match(await signUp(shop, click), without_credit);
+    for (const click of [settled, pending, by_short_link]) t.match(await signUp(shop, click), without_credit);
     await attributed();
-    for (const click of [attributed, pending, by_short_link]) {
+    for (const click of [settled, pending, by_short_link]) {
       t.match(await signUp(shop, click), without_credit);
       t.match(await shop.sale({ click_id: click.id }), { partner_id: null, commissions: [] });
     }

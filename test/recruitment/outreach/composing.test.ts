@@ -658,7 +658,8 @@ const quoting = {
 t.test('is cut from the answers that quote it', async (t) => {
   const readMeaning = () => ({ kind: 'positive', confidence: 1, language: 'en', unsubscribe: false });
   const context = { own_addresses: ['grace@breadly.example'], readMeaning, now: mail.date };
-  const answer = (lines: string[]) => classifyMail(Buffer.from(['From: ada@ada.example', ...lines].join('\r\n')), context);
+  const answer = (lines: string[]) =>
+    classifyMail(Buffer.from(['From: ada@ada.example', ...lines].join('\r\n')), context);
   for (const signature of [null, 'Grace Hopper\nBreadly Ltd']) {
     const { text = '', html = '' } = await sent({ signature });
     for (const [program, quoted] of Object.entries(quoting)) {

@@ -237,7 +237,8 @@ const texts: Record<string, Record<string, string[]>> = {
   },
 };
 
-const labelOf = ({ kind, unsubscribe }: Classification): string => (unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind);
+const labelOf = ({ kind, unsubscribe }: Classification): string =>
+  unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind;
 
 t.test('leaves out no word that negates', async (t) => {
   for (const [language, { idle, rude }] of Object.entries(sentences))
@@ -289,11 +290,14 @@ t.test('tells hard pairs apart', async (t) => {
   for (const [text, label] of pairs) t.equal(labelOf(classifyReply(text)), label, text);
 });
 
-t.test('sees the wish to be taken off in an angry reply, and classifies a mail without text by its subject', async (t) => {
-  t.match(classifyReply('Take me off your filthy list, you crooks!!!'), { kind: 'angry', unsubscribe: true });
-  t.match(classifyReply('', 'Re: unsubscribe'), { unsubscribe: true });
-  t.match(classifyReply(' \n', 'AW: abmelden'), { unsubscribe: true });
-});
+t.test(
+  'sees the wish to be taken off in an angry reply, and classifies a mail without text by its subject',
+  async (t) => {
+    t.match(classifyReply('Take me off your filthy list, you crooks!!!'), { kind: 'angry', unsubscribe: true });
+    t.match(classifyReply('', 'Re: unsubscribe'), { unsubscribe: true });
+    t.match(classifyReply(' \n', 'AW: abmelden'), { unsubscribe: true });
+  },
+);
 
 t.test('guesses nothing in a language without a model', async (t) => {
   const texts: Record<string, string[]> = {
@@ -503,7 +507,9 @@ t.test('gives the colleague whom a wrong person names', async (t) => {
     ['Wrong person, sorry.', null],
   ];
   for (const [text, expected] of named) t.same(namedIn(text), expected, text);
-  t.same(classifyReply('I do not handle this, please contact my colleague Jane Foster.').named, { name: 'Jane Foster' });
+  t.same(classifyReply('I do not handle this, please contact my colleague Jane Foster.').named, {
+    name: 'Jane Foster',
+  });
   t.equal(classifyReply('Count me in! Contact Jane Foster for the bank details.').named, null);
 });
 

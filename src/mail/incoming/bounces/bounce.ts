@@ -64,7 +64,9 @@ function fromWords(message: Message, returned: ReturnedMail): Bounced[] {
   if (mentions.length === 0)
     mentions.push(...elsewhere(message, returned, senders).map((address) => ({ address, text: whole })));
   if (mentions.length === 0)
-    return [{ address: null, action, ...classifyRefusal({ action, status: '', text: whole, context: message.subject }) }];
+    return [
+      { address: null, action, ...classifyRefusal({ action, status: '', text: whole, context: message.subject }) },
+    ];
   return mentions.map(({ address, text }) => {
     const report = mentions.length === 1 ? { text: whole, context: message.subject } : { text, context: '' };
     return { address, action, ...classifyRefusal({ action, status: '', ...report }) };

@@ -75,9 +75,13 @@ export const payoutChangeOperations: Operation[] = [
       await refusePaidTwice(tx, payout);
       const { reason = 'The payment was returned.', returned_at = tx.now, fee_minor = null } = body;
       if (fee_minor !== null && fee_minor > payout.amount_minor)
-        throw new Problem('invalid_parameter', `'fee_minor' must not exceed the amount of the payout, ${payout.amount_minor}.`, {
-          param: 'fee_minor',
-        });
+        throw new Problem(
+          'invalid_parameter',
+          `'fee_minor' must not exceed the amount of the payout, ${payout.amount_minor}.`,
+          {
+            param: 'fee_minor',
+          },
+        );
       const sent_at = payout.submitted_at ?? payout.created_at;
       // Banks give days.
       if (returned_at.slice(0, 10) < sent_at.slice(0, 10))

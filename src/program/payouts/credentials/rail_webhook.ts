@@ -39,7 +39,8 @@ export function mountRailWebhooks(app: FastifyInstance, store: Store, services: 
       bodyLimit: most_bytes,
       handler: async (request, reply) => {
         const { rail, program_id } = request.params;
-        if (!isRailName(rail)) throw new Problem('resource_not_found', 'The path does not exist: no provider of this name sends webhooks.');
+        if (!isRailName(rail))
+          throw new Problem('resource_not_found', 'The path does not exist: no provider of this name sends webhooks.');
         await withinDeadline(request, 'payouts', (asked) =>
           receive({ store, services, asked }, { rail, program_id }, request),
         );

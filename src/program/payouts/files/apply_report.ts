@@ -8,7 +8,7 @@ import { most_commissions } from '../payout_commissions.ts';
 import type { PayoutStatus } from '../payout_state.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { applyCredit, applyDebit, type Booked } from './bookings.ts';
-import { type NotApplied, notApplied, settled_already, type ReportedPayment } from './report_outcomes.ts';
+import { type NotApplied, notApplied, type ReportedPayment, settled_already } from './report_outcomes.ts';
 
 export interface StoredResult {
   applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];

@@ -66,9 +66,13 @@ async function check(credentials: Credentials, context: RailContext): Promise<{ 
   const token = await tokenOf(credentials, context);
   if ('kind' in token) {
     if (token.kind !== 'answered') throw new Problem('service_unavailable', 'PayPal does not answer. Try again.');
-    throw new Problem('invalid_parameter', 'PayPal refused the client id and the secret in this mode. Check both, and the mode.', {
-      param: 'client_secret',
-    });
+    throw new Problem(
+      'invalid_parameter',
+      'PayPal refused the client id and the secret in this mode. Check both, and the mode.',
+      {
+        param: 'client_secret',
+      },
+    );
   }
   const warnings = [];
   if (!token.scopes.includes(scope_for_payouts)) {

@@ -103,7 +103,8 @@ async function check(credentials: Credentials, context: RailContext): Promise<{ 
     throw new Problem('service_unavailable', 'Stripe does not answer. Try again.');
   }
   if (balance.status !== 200) throw refused(`Stripe refuses the key: ${messageOf(balance, credentials)}`);
-  if (at(balance.body, 'livemode') !== (context.mode === 'live')) throw refused('The key is for the other mode. Send a key for this mode.');
+  if (at(balance.body, 'livemode') !== (context.mode === 'live'))
+    throw refused('The key is for the other mode. Send a key for this mode.');
   const account = await call({ method: 'GET', path: '/v1/account' }, credentials, context);
   const warnings = ['A payout is paid once it is in the balance of the partner at Stripe, which is not their bank.'];
   if (!credentials.webhook_secret) warnings.push('Without webhook_secret, outcomes are polled only.');

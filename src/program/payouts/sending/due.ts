@@ -7,7 +7,7 @@ import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
 import { type Program, programs } from '../../programs/program.ts';
 import { type Payout, payouts } from '../payout.ts';
-import { of_partner, due_not_emitted } from './find_due.ts';
+import { due_not_emitted, of_partner } from './find_due.ts';
 import { hold } from './hold.ts';
 import { notPayable, payeesOf } from './payee.ts';
 

@@ -43,5 +43,5 @@ export const freezeAll = (
       for no key update of t`);
     const files = new PayoutFiles(tx, rail.services);
     await files.add(batch_id, method, locked);
-    await files.tell();
+    await files.emitUpdates();
   });

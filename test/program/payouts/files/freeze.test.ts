@@ -156,7 +156,7 @@ t.test('numbers files that are sent at the same time', async (t) => {
         const payout = await payouts.get(tx, id, { lock: true });
         const files = new PayoutFiles(tx, rail.services);
         await files.add(batch.id, 'bank_transfer', [payout]);
-        await files.tell();
+        await files.emitUpdates();
       }),
     ),
   );
