@@ -85,7 +85,6 @@ const small_files = [
   'core/index.ts',
   'core/net/origin.ts',
   'data/end_sessions.ts',
-  'data/scram.ts',
   'describe_thread.ts',
   'operations.ts',
   'program/payouts/batches/month.ts',

@@ -152,7 +152,7 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
       [
         7,
         'key',
-        'does not identify a prospect in the channel website: give the address of a site of their own, or of their account',
+        'does not identify a prospect in the channel website: send the URL of their own site, or of their account',
       ],
       [8, 'channel', `must be one of: ${channels.join(', ')}`],
       [9, null, 'has 7 values, and the header names 6 columns'],
