@@ -80,7 +80,9 @@ const Environment = z.object({
     ),
   DATABASE_POOL_SIZE: integer(1, 500)
     .default(20)
-    .describe('Maximum number of connections to Postgres per process. api needs 4, worker 11, and start 15.'),
+    .describe(
+      'Maximum number of connections to Postgres per process. api needs 4, worker 11, and start 15, and one more with METRICS_PORT.',
+    ),
   TRUSTED_PROXIES: z
     .string()
     .transform((setting) => setting.trim())

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { newId, timeOfId } from '../src/core/values/id.ts';
+import { metrics } from '../src/guides/all_metrics.ts';
 import { schedules } from '../src/products.ts';
 import { command } from './command_process.ts';
 import {
@@ -21,13 +22,19 @@ const on_own_port = { METRICS_PORT: '0' };
 
 const portOf = ({ logged }: Process): number => logged.find(({ msg }) => msg === 'metrics ready')?.port;
 
+/** What processes show, together. */
 class Scrape {
   readonly text: string;
   readonly families: Map<string, Family>;
 
-  constructor(text: string) {
-    this.text = text;
-    this.families = parseMetrics(text);
+  constructor(texts: string[]) {
+    this.text = texts.join('');
+    this.families = new Map();
+    for (const [name, family] of texts.flatMap((text) => [...parseMetrics(text)])) {
+      const known = this.families.get(name);
+      if (known) known.samples.push(...family.samples);
+      else this.families.set(name, family);
+    }
   }
 
   /** The sum of the series that have these labels, or undefined where there is none. */
@@ -46,18 +53,20 @@ class Scrape {
   }
 }
 
-async function scrape(port: number): Promise<Scrape> {
+const scrape = async (...ports: number[]): Promise<Scrape> => new Scrape(await Promise.all(ports.map(shownOn)));
+
+async function shownOn(port: number): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   if (!/^text\/plain; version=0\.0\.4/.test(response.headers.get('content-type') ?? '') || response.status !== 200)
     throw new Error(`/metrics answered ${response.status}`);
-  return new Scrape(await response.text());
+  return response.text();
 }
 
 /** The queues are read anew every few seconds. */
-async function scrapeUntil(port: number, holds: (scraped: Scrape) => boolean, what: string): Promise<Scrape> {
+async function scrapeUntil(ports: number[], holds: (scraped: Scrape) => boolean, what: string): Promise<Scrape> {
   let last: Scrape | undefined;
   await eventually(async () => {
-    last = await scrape(port);
+    last = await scrape(...ports);
     return holds(last);
   }, what);
   return last as Scrape;
@@ -125,8 +134,9 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   const made = (one: Scrape, outcome: string, answer: string) =>
     one.get('rail_delivery_attempts_total', { outcome, answer });
   const size = (one: Scrape, queue: string) => one.get('rail_queue_size', { queue });
-  const ofWorker = await scrapeUntil(
-    portOf(worker),
+  const both = [portOf(api), portOf(worker)];
+  const ofBoth = await scrapeUntil(
+    both,
     (one) =>
       made(one, 'failed', '5xx') === 1 &&
       size(one, 'retrying_deliveries') === 10 &&
@@ -134,24 +144,38 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
       size(one, 'pending_events') === 0,
     'all attempts, and empty queues',
   );
-  t.equal(made(ofWorker, 'delivered', '2xx'), 5);
-  t.equal(made(ofWorker, 'retrying', '5xx'), 5);
-  t.equal(made(ofWorker, 'retrying', 'none'), 5);
-  t.equal(ofWorker.get('rail_delivery_attempts_total'), 16);
-  t.equal(ofWorker.get('rail_delivery_attempt_seconds_count'), 16);
-  t.equal(ofWorker.get('rail_delivery_latency_seconds_count', { attempt: 'first', made: 'at_once' }), 5);
-  t.equal(ofWorker.get('rail_delivery_latency_seconds_count'), 5, 'what was not acknowledged has none');
-  t.equal(ofWorker.get('rail_fan_out_events_sum'), events);
-  t.equal(ofWorker.get('rail_fan_out_events_bucket', { le: '1' }), 0, 'they went out together');
-  t.equal(ofWorker.get('rail_workers'), 1);
-  t.equal(ofWorker.get('rail_backlog_readable'), 1);
-  t.same(ofWorker.values('rail_jobs', 'state'), ['failed', 'later', 'ready', 'taken']);
-  t.same(ofWorker.values('rail_endpoint_queues', 'state'), ['expired', 'leased', 'waiting']);
-  t.same(ofWorker.values('rail_schedule_lag_seconds', 'schedule'), schedules.map(({ name }) => name).sort());
+  t.equal(made(ofBoth, 'delivered', '2xx'), 5);
+  t.equal(made(ofBoth, 'retrying', '5xx'), 5);
+  t.equal(made(ofBoth, 'retrying', 'refused'), 5);
+  t.equal(ofBoth.get('rail_delivery_attempts_total'), 16);
+  t.equal(ofBoth.get('rail_delivery_attempt_seconds_count'), 16);
+  t.equal(ofBoth.get('rail_delivery_latency_seconds_count', { attempt: 'first', made: 'at_once' }), 5);
+  t.equal(ofBoth.get('rail_delivery_latency_seconds_count'), 5, 'what was not acknowledged has none');
+  t.equal(ofBoth.get('rail_fan_out_events_sum'), events);
+  t.equal(ofBoth.get('rail_fan_out_events_bucket', { le: '1' }), 0, 'they went out together');
+  t.equal(ofBoth.get('rail_workers'), 1);
+  t.equal(ofBoth.get('rail_backlog_readable'), 2);
+  t.same(ofBoth.values('rail_jobs', 'state'), ['failed', 'later', 'ready', 'taken']);
+  t.same(ofBoth.values('rail_endpoint_queues', 'state'), ['expired', 'leased', 'waiting']);
+  t.same(ofBoth.values('rail_schedule_lag_seconds', 'schedule'), schedules.map(({ name }) => name).sort());
+  t.same(ofBoth.values('rail_build_info', 'role'), ['api', 'worker']);
+  t.ok((ofBoth.get('rail_job_seconds_count', { outcome: 'done' }) ?? 0) > 0);
+  t.ok((ofBoth.get('rail_pool_wait_seconds_count') ?? 0) > events);
+  t.ok((ofBoth.get('rail_postgres_connections', { state: 'open' }) ?? 0) > 2);
+  t.ok((ofBoth.get('rail_partitions_ahead_days') ?? 0) > 28);
+  t.equal(ofBoth.get('rail_audit_age_seconds'), undefined, 'there was no audit');
+  const ofWorker = await scrape(portOf(worker));
   t.same(ofWorker.values('rail_pool_connections', 'pool'), ['jobs', 'rail']);
-  t.equal(ofApi.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 20);
-  t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 12);
+  t.equal(ofApi.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 19, 'one is for the metrics');
+  t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 11);
   t.equal(ofWorker.get('rail_pool_connections', { pool: 'jobs', state: 'most' }), 7, 'the last one proves it alive');
+
+  t.equal(ofApi.get('rail_metrics_reader'), 1, 'the first that was asked reads the database');
+  t.equal(ofWorker.get('rail_metrics_reader'), 0);
+  for (const { name } of metrics.filter(({ is_shared }) => is_shared)) t.equal(ofWorker.get(name), undefined, name);
+  const series = (one: Scrape) => one.text.split('\n').filter((line) => line && !line.startsWith('#')).length;
+  t.ok(series(ofWorker) < 500, `${series(ofWorker)} series of a worker`);
+  t.ok(series(ofApi) < 1_200, `${series(ofApi)} series of the process that reads`);
 
   for (const { text, families } of [ofApi, ofWorker]) {
     t.ok(families.has('process_cpu_seconds_total') && families.has('nodejs_eventloop_lag_seconds'));
@@ -167,12 +191,22 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   await t.test('goes on without Postgres, and says that it does', async (t) => {
     gate.leadTo(1);
     gate.cut();
-    const without = await scrapeUntil(portOf(api), (one) => one.get('rail_backlog_readable') === 0, 'no Postgres');
+    const without = await scrapeUntil([portOf(api)], (one) => one.get('rail_backlog_readable') === 0, 'no Postgres');
     for (const name of ['rail_queue_size', 'rail_jobs', 'rail_workers']) t.equal(without.get(name), undefined);
     t.ok((without.get('process_start_time_seconds') ?? 0) > 0);
     gate.leadTo(Number(new URL(rail.url).port));
-    const again = await scrapeUntil(portOf(api), (one) => one.get('rail_backlog_readable') === 1, 'Postgres');
+    const again = await scrapeUntil([portOf(api)], (one) => one.get('rail_backlog_readable') === 1, 'Postgres');
     t.equal(again.get('rail_workers'), 1);
+  });
+
+  await t.test('has another process read the database when the one that did has ended', async (t) => {
+    await api.end('SIGTERM');
+    const shown = await scrapeUntil(
+      [portOf(worker)],
+      (one) => one.get('rail_metrics_reader') === 1,
+      'the worker to read',
+    );
+    t.equal(shown.get('rail_workers'), 1);
   });
 });
 

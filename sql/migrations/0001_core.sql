@@ -231,6 +231,22 @@ create table core.worker (
 comment on table core.worker is 'Worker processes. Each holds the session advisory lock (classid 1, lock_key) for as long as it lives.';
 comment on column core.worker.pool_ids is 'graphile-worker pools of this process: what they hold locked is freed when the process is dead.';
 
+create table core.metrics_reader (
+  id boolean primary key default true constraint metrics_reader_is_one_row check (id),
+  process text not null,
+  until timestamptz(3) not null
+);
+comment on table core.metrics_reader is 'The process whose /metrics shows what is in the database, the same for all: one of them reads it.';
+comment on column core.metrics_reader.until is 'When another process may take its place: each scrape postpones it.';
+insert into core.metrics_reader (process, until) values ('', now());
+
+create table core.audit_result (
+  id boolean primary key default true constraint audit_result_is_one_row check (id),
+  finished_at timestamptz(3) not null default now(),
+  violations bigint not null
+);
+comment on table core.audit_result is 'What the last ''rail audit'' found that read everything.';
+
 -- Requests have no business here; should one ever get any, it sees its own organization alone.
 create table core.outgoing_mail (
   organization_id text collate "C" not null references core.organization on delete cascade,

@@ -31,6 +31,25 @@ export function addOperatingCommands(rail: Command): void {
     .addHelpText('after', example('npx --no rail audit', 'npx --no rail audit --json'))
     .action(async (options) => (await import('../commands/audit.ts')).audit(options));
 
+  const metrics = rail
+    .command('metrics')
+    .summary('prints a Grafana dashboard, and alert rules for Prometheus')
+    .description(
+      'Prints what shows and judges the metrics of GET /metrics: see METRICS_PORT. Set BASE_URL, which they link to.',
+    );
+  metrics
+    .command('grafana')
+    .description('Prints a Grafana dashboard as JSON, to be imported. It asks for the Prometheus data source.')
+    .addHelpText('after', example('npx --no rail metrics grafana > rail.json'))
+    .action(async () => (await import('../commands/metrics.ts')).printDashboard());
+  metrics
+    .command('alerts')
+    .description(
+      'Prints alert rules for Prometheus as YAML. The operations guide lists them, and what to do about each.',
+    )
+    .addHelpText('after', example('npx --no rail metrics alerts > rail.rules.yml'))
+    .action(async () => (await import('../commands/metrics.ts')).printRules());
+
   rail
     .command('rotate-encryption-key')
     .summary('re-encrypts stored secrets with the first key')

@@ -2,6 +2,7 @@ import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import { jsonText } from '../core/formats/json_text.ts';
 import { run } from '../core/postgres/database.ts';
+import type { Store } from '../core/postgres/transaction.ts';
 import { audits } from '../products.ts';
 import { withStore } from './command.ts';
 import { table } from './output/table.ts';
@@ -66,8 +67,21 @@ async function* violationsOf(client: pg.ClientBase, audit: string): AsyncGenerat
 /** Exit code 1: something is wrong with the data. */
 export async function audit({ json }: { json?: boolean }): Promise<void> {
   const stopping = catchStop();
-  const found = await withStore(({ url }) => withClient(url, stopping, (client) => report(client, json)));
+  const found = await withStore(async ({ url, store }) => {
+    const violations = await withClient(url, stopping, (client) => report(client, json));
+    await record(store, violations);
+    return violations;
+  });
   if (found > 0) process.exitCode = 1;
+}
+
+/** For `/metrics`: what the last audit found, and when. A server that takes no writes can be audited too. */
+async function record({ database }: Store, found: number): Promise<void> {
+  await run(
+    database,
+    sql`insert into core.audit_result as a (violations) values (${found})
+      on conflict (id) do update set finished_at = excluded.finished_at, violations = excluded.violations`,
+  ).catch((error) => console.error(`rail: The result of the audit was not stored: ${error.message}`));
 }
 
 /** Prints what is found as it is found. @returns how much that is */

@@ -134,7 +134,7 @@ export async function runProcess(
     });
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
-    const metrics = await openMetrics(config, store, services, stand_ins, log);
+    const metrics = await openMetrics({ role, config, url, store, services, stand_ins, log });
     const unwatch = await watchClock(store.database, log);
     const stopCollecting = collectAtRest();
     await serve({ config, log, url, store, services, connections, stand_ins }, stopping).finally(() => {
@@ -167,11 +167,13 @@ async function standInOf(role: Role, config: Config): Promise<StandIns> {
 }
 
 /** @throws Error when `DATABASE_POOL_SIZE` is too small */
-function connectionsOf(role: Role, { DATABASE_POOL_SIZE: size }: Config, pools: number): Split {
-  const least = leastConnections(role, pools);
+function connectionsOf(role: Role, { DATABASE_POOL_SIZE: size, METRICS_PORT }: Config, pools: number): Split {
+  const shows_metrics = METRICS_PORT !== undefined;
+  const least = leastConnections(role, pools) + (shows_metrics ? 1 : 0);
   if (size >= least) return splitConnections(role, size, pools);
+  const needing = shows_metrics ? `rail ${role} with METRICS_PORT` : `rail ${role}`;
   throw new Error(
-    `DATABASE_POOL_SIZE is ${size}, and rail ${role} needs ${least} connections at least. Set it to ${least} or more, or leave it unset for 20.`,
+    `DATABASE_POOL_SIZE is ${size}, and ${needing} needs ${least} connections at least. Set it to ${least} or more, or leave it unset for 20.`,
   );
 }
 
@@ -194,13 +196,15 @@ async function warnOfReplica(store: Store, { DATABASE_READ_URL: url }: Config, l
 }
 
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
-async function openMetrics(
-  { METRICS_PORT: port, HOST: host }: Config,
-  { database }: Store,
-  { vault }: Services,
-  stand_ins: StandIns,
-  log: Logger,
-) {
+async function openMetrics({
+  role,
+  config: { METRICS_PORT: port, HOST: host },
+  url,
+  store,
+  services: { vault },
+  stand_ins,
+  log,
+}: Omit<Running, 'connections'> & { role: Role }) {
   if (port === undefined) return undefined;
   const [{ serveMetrics }, { backlogs }] = await Promise.all([
     import('../core/metrics/server.ts'),
@@ -208,9 +212,7 @@ async function openMetrics(
   ]);
   await stand_ins.METRICS_PORT?.();
   const metrics = await serveMetrics({
-    port,
-    host,
-    database,
+    ...{ role, port, host, url, store },
     whyNotReady: (on) => whyUnfit(on, vault),
     backlogs,
     log,

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { settings } from '../config.ts';
 import { escaped, mountDocument, prose, table } from '../core/description/document.ts';
 import type { Metric } from '../core/metrics/registry.ts';
+import { alertsOf } from '../core/metrics/rules.ts';
 import { Thread } from '../core/threads/thread.ts';
 import { htmlOf } from './markdown.ts';
 
@@ -17,7 +18,7 @@ export function mountGuides(app: FastifyInstance): void {
   mountDocument(app, '/docs/operations', async () => ({
     title: 'Operations',
     summary: 'How to run Rail in production.',
-    content: htmlOf(await guide('operations'), { settings: settingsTable(), metrics: metricsTable(await metrics()) }),
+    content: htmlOf(await guide('operations'), { settings: settingsTable(), ...(await tablesOfMetrics()) }),
   }));
 }
 
@@ -32,32 +33,33 @@ const settingsTable = (): string =>
     }),
   ]);
 
-/** The thresholds for paging somebody. Other metrics are for looking at. */
-const alerts: Readonly<Record<string, string>> = {
-  rail_workers: '`0`',
-  rail_schedule_lag_seconds: 'over 180',
-  rail_clock_skew_seconds: 'over 5, or under -5',
-  rail_jobs_oldest_seconds: 'over 120 where `state="ready"`',
-  rail_queue_oldest_seconds: 'over 120',
-  rail_outreach_oldest_seconds: 'over 300 where `state="due"`, over 900 where `state="unknown"`',
-  rail_outreach_emails: '`state="unknown"` grows for an hour',
-  rail_inboxes: '`auth_failed` or `connection_failed` grows',
-  rail_inbox_unread_seconds: 'over 900',
-  rail_mail_lag_seconds: '95th percentile over 60',
-  rail_postgres_connections: '`open` over 90 % of `most`',
-  rail_backlog_readable: '0 for 5 minutes',
-};
+async function tablesOfMetrics(): Promise<Record<string, string>> {
+  const all = await metrics();
+  return { metrics: metricsTable(all), alerts: alertsTable(all) };
+}
 
 const metricsTable = (all: Metric[]): string =>
   table('Metrics', [
-    '<tr><th>metric</th><th>labels</th><th>what it shows</th><th>alert</th></tr>',
+    '<tr><th>metric</th><th>labels</th><th>what it shows</th><th>alerts</th></tr>',
     ...all
       .toSorted((a, b) => a.name.localeCompare(b.name))
-      .map(
-        ({ name, help, labels }) =>
-          `<tr><td>${code(name)}</td><td>${labels.map(code).join(', ')}</td><td>${prose(help)}</td><td>${prose(alerts[name] ?? '')}</td></tr>`,
-      ),
+      .map(({ name, help, labels, alerts = [] }) => {
+        const links = alerts.map((alert) => `<a href="#${alert.name}">${alert.name}</a>`);
+        return `<tr><td>${code(name)}</td><td>${labels.map(code).join(', ')}</td><td>${prose(help)}</td><td>${links.join(', ')}</td></tr>`;
+      }),
   ]);
+
+const alertsTable = (all: Metric[]): string =>
+  table('Alerts', [
+    '<tr><th>alert</th><th>severity</th><th>what it says, and when</th><th>what to do</th></tr>',
+    ...alertsOf(all).map(({ name, severity, summary, expr, for: lasts, remedy }) => {
+      const when = `${code(expr)} for ${lasts}`;
+      return `<tr><td><a id="${name}"></a>${name}</td><td>${severity}</td><td>${said(summary)} ${when}</td><td>${said(remedy)}</td></tr>`;
+    }),
+  ]);
+
+/** Prometheus puts the value of a label in its place. */
+const said = (text: string): string => prose(text.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`$1`'));
 
 const code = (text: string): string => `<code>${escaped(text)}</code>`;
 

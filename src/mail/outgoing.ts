@@ -2,10 +2,31 @@
 import sql from 'sql-template-tag';
 import { service_opening } from '../core/jobs/task.ts';
 import type { TaskContext } from '../core/jobs/worker_context.ts';
+import { counter } from '../core/metrics/registry.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import type { Attachment, Mail, Mailer } from '../core/resource/services.ts';
 import { newId } from '../core/values/id.ts';
 import type { MailNotSent } from './smtp.ts';
+
+const mails = counter(
+  'rail_mails_total',
+  {
+    help: 'Mails to people of organizations, at each attempt: sent, retrying (not sent, and tried again), refused (by the SMTP server, for good), or logged (there is no SMTP server or recipient).',
+    row: 'Is it well',
+    title: 'Mails to people of organizations',
+    alerts: [
+      {
+        name: 'RailMailFails',
+        expr: 'sum(increase(rail_mails_total{outcome=~"retrying|refused"}[30m])) > sum(increase(rail_mails_total{outcome="sent"}[30m]))',
+        for: '30m',
+        severity: 'warning',
+        summary: 'Most mails to people of organizations are not sent.',
+        remedy: 'The column error of core.outgoing_mail says why. Check SMTP_URL and MAIL_FROM.',
+      },
+    ],
+  },
+  ['outcome'],
+);
 
 export interface Draft {
   organization_id: string;
@@ -58,6 +79,7 @@ export async function sendMail(queued: QueuedMail, { store, services, log, cut_o
     (error: MailNotSent) => error,
   );
   await transaction(store, service_opening, (tx) => record(tx, queued, failure?.message ?? null));
+  mails.inc({ outcome: failure === undefined ? 'sent' : failure.permanent ? 'refused' : 'retrying' });
   if (!failure) return;
   const { organization_id, id } = queued;
   // The reason may hold what belongs to the tenant: it is for the row, and not for the job or the log.
@@ -86,6 +108,7 @@ async function begin(
     `a mail is logged instead of sent: ${obstacle}`,
   );
   await record(tx, queued, obstacle);
+  mails.inc({ outcome: 'logged' });
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { Product } from '../webhooks/product.ts';
 import { latestMonthly } from './payouts/batches/month.ts';
+import { payoutBacklog } from './payouts/sending/backlog.ts';
 import { events } from './webhooks.ts';
 
 /** The affiliate program service. */
@@ -35,6 +36,7 @@ export const program: Product = {
     'program.audit_tracking_values',
     'program.audit_payouts',
   ],
+  backlog: payoutBacklog,
   demo: {
     noun: 'program',
     path: '/v1/programs',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { service_opening, task } from '../../src/core/jobs/task.ts';
 import { products } from '../../src/products.ts';
 import { disableFailingEndpoint } from '../../src/webhooks/endpoints/switch_off.ts';
+import { endpointDisabled } from '../../src/webhooks/queue/metrics.ts';
 
 const policies = products.map(({ events }) => events);
 
@@ -15,6 +16,7 @@ export default task({
     const dead = await disableFailingEndpoint(tx, policy, endpoint_id, services.base_url);
     if (!dead) return;
     const { organization_id, failed, first_failed_at } = dead;
+    endpointDisabled();
     log.info({ organization_id, endpoint_id, failed, first_failed_at }, 'switched off an endpoint that keeps failing');
   },
 });

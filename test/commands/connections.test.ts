@@ -140,7 +140,7 @@ t.test('a fleet in use opens no more connections than Postgres has, and says wha
   for (const api of apis) t.ok((await countOf(api)) <= share);
   const { port } = first.logged.find(({ msg }) => msg === 'metrics ready') as Json;
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const most = `rail_pool_connections{pool="rail",state="most"} ${share}`;
+  const most = `rail_pool_connections{pool="rail",state="most"} ${share - 1}`; // besides that of the metrics
   await eventually(async () => (await metrics()).includes(`${most}\n`), 'the gauge to show its share');
   const shown = await metrics();
   t.match(shown, `rail_postgres_connections{state="most"} ${max_connections - 3}`);
@@ -168,4 +168,10 @@ t.test('a process is refused on fewer connections than it needs, and its setting
     );
     t.match(meaning, new RegExp(`\\b${role}( needs)? ${needed}\\b`));
   }
+  const { stderr } = await command(['api'], {
+    DATABASE_URL: rail.url,
+    RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
+    ...{ DATABASE_POOL_SIZE: `${least.api}`, METRICS_PORT: '0' },
+  });
+  t.match(stderr, `rail api with METRICS_PORT needs ${least.api + 1} connections at least`);
 });

@@ -6,18 +6,87 @@ import { firstTick, type Schedule } from './schedule.ts';
 
 const jobs = new SharedGauge(
   'rail_jobs',
-  'Jobs: ready to run, run by a worker, to run later, or failed permanently. Counted up to 100,000.',
+  {
+    help: 'Jobs: ready to run, run by a worker, to run later, or failed permanently. Counted up to 100,000.',
+    row: 'Jobs',
+    title: 'Jobs by state',
+    draws: 'sum by (state) (max by (task, state) (rail_jobs))',
+    alerts: [
+      {
+        name: 'RailJobsFailed',
+        expr: 'sum by (task) (max by (task, state) (rail_jobs{state="failed"})) > 0',
+        for: '1m',
+        severity: 'warning',
+        summary: 'Jobs of {{ $labels.task }} have failed for good.',
+        remedy: 'Their last_error in graphile_worker.jobs says why. Mend the cause, then let them run again.',
+      },
+    ],
+  },
   ['task', 'state'],
 );
 const jobs_oldest = new SharedGauge(
   'rail_jobs_oldest_seconds',
-  'How long the oldest job has been due or, if a worker runs it, has been running.',
+  {
+    help: 'How long the oldest job has been due or, if a worker runs it, has been running.',
+    row: 'Jobs',
+    title: 'Oldest jobs',
+    draws: 'topk(10, max by (task, state) (rail_jobs_oldest_seconds{state=~"ready|taken"}) > 0)',
+    alerts: [
+      {
+        name: 'RailJobsLate',
+        expr: 'max(rail_jobs_oldest_seconds{state="ready"}) > 120',
+        for: '5m',
+        severity: 'critical',
+        summary: 'A job has been due for more than two minutes.',
+        remedy:
+          'Look whether workers run and are busy: add workers while Postgres has room, or find the task that fills them.',
+      },
+      {
+        name: 'RailJobHangs',
+        expr: 'max by (task) (rail_jobs_oldest_seconds{state="taken"}) > 3600',
+        for: '5m',
+        severity: 'warning',
+        summary: 'A job of {{ $labels.task }} has been running for more than an hour.',
+        remedy:
+          'Look for its statement in pg_stat_activity, and for the lock that it waits for. Restarting its worker lets another take it.',
+      },
+    ],
+  },
   ['task', 'state'],
 );
-const workers = new SharedGauge('rail_workers', 'Registered workers.');
+const workers = new SharedGauge('rail_workers', {
+  help: 'Registered workers.',
+  row: 'Is it well',
+  title: 'Workers',
+  alerts: [
+    {
+      name: 'RailNoWorker',
+      expr: 'max(rail_workers) == 0',
+      for: '2m',
+      severity: 'critical',
+      summary: 'No worker runs: no webhooks, emails or payouts are sent, and nothing is attributed.',
+      remedy: "Start 'npx --no rail worker', and look into the logs of those that ended.",
+    },
+  ],
+});
 const schedule_lag = new SharedGauge(
   'rail_schedule_lag_seconds',
-  'How long the oldest tick that has not run is overdue.',
+  {
+    help: 'How long the oldest tick that has not run is overdue.',
+    row: 'Jobs',
+    title: 'Schedules that are late',
+    draws: 'topk(10, max by (schedule) (rail_schedule_lag_seconds) > 0)',
+    alerts: [
+      {
+        name: 'RailScheduleLate',
+        expr: 'max by (schedule) (rail_schedule_lag_seconds) > 180',
+        for: '2m',
+        severity: 'critical',
+        summary: 'The schedule {{ $labels.schedule }} has not run when it should have.',
+        remedy: "Look whether a worker runs whose clock agrees with Postgres', and into its log.",
+      },
+    ],
+  },
   ['schedule'],
 );
 

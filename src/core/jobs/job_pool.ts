@@ -10,7 +10,7 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import sql, { raw } from 'sql-template-tag';
-import { watchPool } from '../metrics/metrics.ts';
+import { jobRan, watchPool } from '../metrics/metrics.ts';
 import { letShrink } from '../pool/shrinking.ts';
 import { type Database, run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
@@ -163,7 +163,7 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
 /** Jobs are fetched many at a time. */
 const runnerOptions = ({ tasks, slots }: PoolPlan, context: TaskContext): RunnerOptions => ({
   concurrency: slots,
-  taskList: Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, jobOf(task, context)])),
+  taskList: Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, jobOf(name, task, context)])),
   preset: {
     worker: {
       ...batched_completions,
@@ -174,10 +174,18 @@ const runnerOptions = ({ tasks, slots }: PoolPlan, context: TaskContext): Runner
 });
 
 const jobOf =
-  (load: LoadTask, context: TaskContext): Job =>
-  async (given) => {
-    const { payload, run } = await load();
-    await run(payload.parse(given), context);
+  (name: string, load: LoadTask, context: TaskContext): Job =>
+  async (given, { job: { attempts, max_attempts } }) => {
+    const begun = performance.now();
+    const ended = (outcome: Parameters<typeof jobRan>[1]) => jobRan(name, outcome, performance.now() - begun);
+    try {
+      const { payload, run } = await load();
+      await run(payload.parse(given), context);
+      ended('done');
+    } catch (error) {
+      ended(attempts < max_attempts ? 'retrying' : 'failed');
+      throw error;
+    }
   };
 
 const workerLogger = (log: Logger): WorkerLogger =>

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts';
-import { gauge, type SharedGauge } from './registry.ts';
+import type { SharedGauge } from './registry.ts';
 
 /** No statement counts further: what is longer is too long. */
 export const most_counted = 100_000;
@@ -7,8 +7,8 @@ export const most_counted = 100_000;
 /** What waits in the database, and who works on it. Ages are in seconds. */
 export interface Backlog {
   gauges: SharedGauge<string>[];
-  /** Reads all that the gauges show, one cheap statement after the other. */
-  read(database: Database): Promise<Measured[]>;
+  /** Reads all that the gauges show, one cheap statement after the other. @param replica where reads that may lag go, where there is one */
+  read(database: Database, replica?: Database): Promise<Measured[]>;
 }
 
 export interface Measured {
@@ -17,23 +17,18 @@ export interface Measured {
   value: number;
 }
 
-let is_readable = false;
-gauge(
-  'rail_backlog_readable',
-  'Whether the queues could be read from Postgres: 1, or 0. At 0, the metrics of queues are left out.',
-  [],
-  (readable) => readable.set(is_readable ? 1 : 0),
-);
-
-export async function readBacklogs(database: Database, backlogs: Backlog[]): Promise<Measured[]> {
+export async function readBacklogs(
+  backlogs: Backlog[],
+  database: Database,
+  replica: Database | undefined,
+): Promise<Measured[]> {
   const measured: Measured[] = [];
-  for (const backlog of backlogs) measured.push(...(await backlog.read(database)));
+  for (const backlog of backlogs) measured.push(...(await backlog.read(database, replica)));
   return measured;
 }
 
-/** Shows what was read of the queues; undefined where it could not be. */
-export function showBacklogs(backlogs: Backlog[], measured: Measured[] | undefined): void {
+/** Shows what was read; nothing of what was not. */
+export function showBacklogs(backlogs: Backlog[], measured: Measured[]): void {
   for (const one of backlogs.flatMap(({ gauges }) => gauges)) one.clear();
-  is_readable = measured !== undefined;
-  for (const { gauge: one, labels, value } of measured ?? []) one.set(labels, value);
+  for (const { gauge, labels, value } of measured) gauge.set(labels, value);
 }

@@ -15,7 +15,22 @@ let logged_ms = 0;
 
 gauge(
   'rail_clock_skew_seconds',
-  "How far the clock of this process is ahead of Postgres' clock; negative if it is behind. Beyond 5 seconds, this process schedules no jobs.",
+  {
+    help: "How far the clock of this process is ahead of Postgres' clock; negative if it is behind. Beyond 5 seconds, this process schedules no jobs.",
+    row: 'Is it well',
+    title: 'Clock skew of processes',
+    alerts: [
+      {
+        name: 'RailClockSkew',
+        expr: 'max(abs(rail_clock_skew_seconds)) > 5',
+        for: '2m',
+        severity: 'warning',
+        summary: "The clock of a process differs from Postgres' by more than five seconds.",
+        remedy:
+          'Synchronize the clocks of both machines (NTP). Until they agree, a worker with a wrong clock schedules no jobs.',
+      },
+    ],
+  },
   [],
   (skew) => {
     if (skew_ms !== undefined) skew.set(skew_ms / 1_000);

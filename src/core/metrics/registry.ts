@@ -10,14 +10,52 @@ type Prometheus = typeof import('prom-client');
 let opened: { prometheus: Prometheus; registry: Registry } | undefined;
 const unmade: ((open: NonNullable<typeof opened>) => void)[] = [];
 
-/** What is said of a metric: all that were defined so far. */
-export interface Metric {
-  name: string;
+/** The rows of the dashboard, in their order. */
+export const rows = ['Is it well', 'API', 'Jobs', 'Webhooks', 'Outreach', 'Payouts', 'Postgres'] as const;
+
+/** What is said of a metric where it is defined: from it come its line in the guide, its panel of the dashboard, and its alerts. */
+export interface About {
+  /** What it shows, and what the values of its labels mean. */
   help: string;
-  labels: string[];
+  row: (typeof rows)[number];
+  /** Of its panel, in a few words. */
+  title: string;
+  /** What the panel draws, in PromQL, where that is other than what `dashboard.ts` makes of the kind of metric. */
+  draws?: string;
+  /** Further panels: what they draw, by title. */
+  more?: Record<string, string>;
+  alerts?: Alert[];
 }
 
+/** When to tell somebody, in Prometheus' terms. Other metrics are for looking at. */
+export interface Alert {
+  /** `Rail…`, in camel case. */
+  name: string;
+  /** In PromQL. It takes the maximum of what is in the database, which one process shows. */
+  expr: string;
+  /** How long it must hold: `5m`. */
+  for: string;
+  /** `critical`: something is not done, now. `warning`: something will not be, or somebody has to decide. */
+  severity: 'critical' | 'warning';
+  /** What is the matter, in one sentence. */
+  summary: string;
+  /** What to do, in one sentence or two. */
+  remedy: string;
+}
+
+export interface Metric extends About {
+  name: string;
+  kind: 'counter' | 'gauge' | 'histogram';
+  labels: string[];
+  /** It is in the database: one process shows it. */
+  is_shared: boolean;
+}
+
+/** All that were defined so far. */
 export const metrics: Metric[] = [];
+
+const define = (name: string, kind: Metric['kind'], labels: string[], about: About, is_shared = false): void =>
+  void metrics.push({ ...about, name, kind, labels, is_shared });
 
 /** @returns what gives the metric, once it is made: when the registry is opened, and at once where it is open */
 function whenOpen<Metric>(make: (prometheus: Prometheus, registers: Registry[]) => Metric): () => Metric | undefined {
@@ -32,21 +70,23 @@ function whenOpen<Metric>(make: (prometheus: Prometheus, registers: Registry[]) 
 
 export function counter<Label extends string>(
   name: string,
-  help: string,
+  about: About,
   labelNames: Label[] = [],
 ): Pick<Counter<Label>, 'inc'> {
-  metrics.push({ name, help, labels: labelNames });
+  const { help } = about;
+  define(name, 'counter', labelNames, about);
   const metric = whenOpen(({ Counter }, registers) => new Counter<Label>({ name, help, labelNames, registers }));
   return { inc: (...given: unknown[]) => metric()?.inc(...(given as [never])) };
 }
 
 export function histogram<Label extends string>(
   name: string,
-  help: string,
+  about: About,
   buckets: number[],
   labelNames: Label[] = [],
 ): Pick<Histogram<Label>, 'observe'> {
-  metrics.push({ name, help, labels: labelNames });
+  const { help } = about;
+  define(name, 'histogram', labelNames, about);
   const metric = whenOpen(
     ({ Histogram }, registers) => new Histogram<Label>({ name, help, labelNames, buckets, registers }),
   );
@@ -56,11 +96,12 @@ export function histogram<Label extends string>(
 /** A gauge of this process, whose values `collect` sets when they are asked for. */
 export const gauge = <Label extends string>(
   name: string,
-  help: string,
+  about: About,
   labelNames: Label[],
   collect: (gauge: Gauge<Label>) => void,
 ): void => {
-  metrics.push({ name, help, labels: labelNames });
+  const { help } = about;
+  define(name, 'gauge', labelNames, about);
   whenOpen(
     ({ Gauge }, registers) =>
       new Gauge<Label>({
@@ -72,15 +113,15 @@ export const gauge = <Label extends string>(
   );
 };
 
-/** A gauge of what all processes share, because it is in the database. */
+/** A gauge of what all processes share, because it is in the database. One of them shows it: see `reader.ts`. */
 export class SharedGauge<Label extends string = never> {
   readonly #gauge: () => Gauge<Label> | undefined;
   readonly #has_labels: boolean;
 
-  constructor(name: string, help: string, labelNames: Label[] = []) {
-    metrics.push({ name, help, labels: labelNames });
-    const shared = `${help} The same in every process: take the maximum, not the sum.`;
-    this.#gauge = whenOpen(({ Gauge }, registers) => new Gauge<Label>({ name, help: shared, labelNames, registers }));
+  constructor(name: string, about: About, labelNames: Label[] = []) {
+    define(name, 'gauge', labelNames, about, true);
+    const { help } = about;
+    this.#gauge = whenOpen(({ Gauge }, registers) => new Gauge<Label>({ name, help, labelNames, registers }));
     this.#has_labels = labelNames.length > 0;
   }
 

@@ -1,29 +1,31 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { withLent } from '../pool/lending.ts';
+import type { Role } from '../postgres/connections.ts';
 import type { Database } from '../postgres/database.ts';
-import { logFailure } from '../postgres/outage.ts';
-import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
-import { watchPool } from './metrics.ts';
+import type { Store } from '../postgres/transaction.ts';
+import type { Backlog } from './backlog.ts';
+import { nameProcess, watchPool } from './metrics.ts';
+import { inTime, openReader } from './reader.ts';
 import { metricsText, openMetrics } from './registry.ts';
 
 /** An import of `node:http` would have Node load its `fetch`. */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** However often somebody asks, the queues are read this often at most. */
-const fresh_ms = 5_000;
-/** What takes longer is left out: who scrapes gives up after ten seconds. */
+/** Who probes gives up soon. */
 const max_wait_ms = 4_000;
 /** Who scrapes needs few. */
 const most_connections = 50;
 
 interface MetricsOptions {
+  role: Role;
   port: number;
   host: string;
-  database: Database;
+  /** Where Postgres is: the metrics have a connection of their own. */
+  url: string;
+  store: Store;
   /** What `/readyz` says is missing. */
   whyNotReady: (on: Pick<Database, 'query'>) => Promise<string | undefined>;
   backlogs: Backlog[];
@@ -36,15 +38,20 @@ interface MetricsOptions {
  * @returns where it listens, and what ends it
  * @throws Error of `listen`, as where the port is taken
  */
-export async function serveMetrics({ port, host, database, whyNotReady, backlogs, log }: MetricsOptions): Promise<{
+export async function serveMetrics(options: MetricsOptions): Promise<{
   port: number;
-  stop(): void;
+  stop(): Promise<void>;
 }> {
+  const { role, port, host, store, whyNotReady, log } = options;
+  const { database, replica } = store;
   await openMetrics();
+  nameProcess(role);
   watchPool('rail', database);
-  const measured = rarely(() => readBacklogs(database, backlogs), log);
+  const reader = openReader({ ...options, replica });
+  // The connection is one of those that this process may open.
+  database.options.max -= 1;
   const shown = async (): Promise<Answer> => {
-    showBacklogs(backlogs, await measured());
+    await reader.show();
     const { type, text } = await metricsText();
     return [200, type, text];
   };
@@ -57,6 +64,7 @@ export async function serveMetrics({ port, host, database, whyNotReady, backlogs
           readiness(
             await inTime(
               onKept(database, whyNotReady).catch((error) => unreachable(error, log)),
+              max_wait_ms,
               'The database does not answer.',
             ),
           ),
@@ -69,9 +77,10 @@ export async function serveMetrics({ port, host, database, whyNotReady, backlogs
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    stop() {
+    async stop() {
       server.close();
       server.closeAllConnections();
+      await reader.close();
     },
   };
 }
@@ -110,29 +119,3 @@ const answerWith =
       response.writeHead(500).end();
     }
   };
-
-/** Reads when what was read last is not fresh any more, never twice at a time. Gives undefined when it fails or takes too long. */
-function rarely(read: () => Promise<Measured[]>, log: Logger): () => Promise<Measured[] | undefined> {
-  let reading: Promise<Measured[] | undefined> | undefined;
-  let read_at = 0;
-  const begin = () =>
-    read()
-      .catch((error) => logFailure(log, error, 'the queues could not be read for the metrics') as undefined)
-      .finally(() => {
-        read_at = performance.now();
-      });
-  return async () => {
-    if (!reading || (read_at > 0 && performance.now() - read_at > fresh_ms)) {
-      read_at = 0;
-      reading = begin();
-    }
-    return inTime(reading, undefined);
-  };
-}
-
-/** Gives `otherwise` where the work takes longer than whoever asks waits. */
-function inTime<T>(work: Promise<T>, otherwise: T): Promise<T> {
-  const late = new AbortController();
-  const tooLong = sleep(max_wait_ms, otherwise, { signal: late.signal }).catch(() => otherwise);
-  return Promise.race([work, tooLong]).finally(() => late.abort());
-}

@@ -1,4 +1,5 @@
 /** Whom the connections of a process are lent to: each kind of request has its share of them, and gives back what nobody waits for. */
+import type { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import { cancelling } from './cancel.ts';
 
@@ -104,8 +105,18 @@ function sharesOf(pool: pg.Pool): Shares {
 /** How many wait for a connection of this pool. */
 export const waitingFor = (pool: pg.Pool): number => pool.waitingCount + (shares.get(pool)?.waiting.length ?? 0);
 
+/** Emitted by a pool when it has lent a connection, with the milliseconds that the caller waited for it. */
+export const lent_event = 'rail:lent';
+
 /** Lends a connection. @param asked left out by tasks, whose number is bounded otherwise */
 export async function lend(pool: pg.Pool, asked?: Asked): Promise<Lent> {
+  const asked_at = performance.now();
+  const lent = await lendTo(pool, asked);
+  (pool as EventEmitter).emit(lent_event, performance.now() - asked_at);
+  return lent;
+}
+
+async function lendTo(pool: pg.Pool, asked?: Asked): Promise<Lent> {
   if (!asked) {
     const client = await pool.connect();
     return { client, giveBack: async (broken) => client.release(broken) };

@@ -75,12 +75,11 @@ const for_commands = 5;
  * @returns how many it should open, so that there are enough for all processes that are there; `shortage` where that is fewer
  */
 async function findShare(database: Database, size: number): Promise<{ share: number; shortage?: Shortage }> {
-  const [found] = await run<Omit<Shortage, 'connections_each'> & { open: number }>(
+  const [found] = await run<Omit<Shortage, 'connections_each'>>(
     database,
     sql`select
         count(distinct a.application_name) filter (where a.application_name ~ '^rail [0-9]+@') as processes,
         count(*) filter (where a.application_name !~ '^rail( |$)') as others,
-        count(*) as open,
         current_setting('max_connections')::int as max_connections,
         current_setting('superuser_reserved_connections')::int
           + coalesce(current_setting('reserved_connections', true)::int, 0) as reserved
@@ -88,13 +87,9 @@ async function findShare(database: Database, size: number): Promise<{ share: num
       -- Of the sessions of other users, a user without privileges does not see what they are.
       where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null`,
   );
-  const { open, ...shortage } = {
-    ...(found as Omit<Shortage, 'connections_each'> & { open: number }),
-    connections_each: size,
-  };
+  const shortage = { ...(found as Omit<Shortage, 'connections_each'>), connections_each: size };
   const { processes, others, max_connections, reserved } = shortage;
   const most = max_connections - reserved;
-  seen = { open, most };
   const share = Math.floor((most - others - for_commands) / Math.max(processes, 1));
   return processes * size + others > most ? { share, shortage } : { share };
 }
@@ -140,8 +135,3 @@ function shortageOf({ processes, others, max_connections, reserved, connections_
   const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
   return `${each}, but ${free}. Each opens fewer meanwhile. Lower DATABASE_POOL_SIZE, or raise max_connections.`;
 }
-
-let seen: { open: number; most: number } | undefined;
-
-/** What was seen last of the server's connections. */
-export const serverConnections = () => seen;

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Asked, lend } from '../pool/lending.ts';
@@ -265,6 +266,9 @@ export interface Store {
   hearEvents?: (() => void) | undefined;
 }
 
+/** Emitted by the pool of a store when a transaction is run again. */
+export const retried_event = 'rail:retried';
+
 /** The same store, for transactions that write nothing and may see a state of some seconds ago. */
 export const lagging = (store: Store): Store => ({ ...store, database: store.replica ?? store.database });
 
@@ -284,6 +288,7 @@ export async function transaction<T>(
     } catch (error) {
       if (options.asked?.signal.aborted) throw options.asked.signal.reason;
       if (attempt >= triesAfter(error)) throw translateError(error);
+      (store.database as EventEmitter).emit(retried_event);
     }
   }
 }

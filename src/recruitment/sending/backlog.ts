@@ -6,23 +6,88 @@ import { type Database, run } from '../../core/postgres/database.ts';
 
 const emails = new SharedGauge(
   'rail_outreach_emails',
-  'Emails that wait: due; held by a limit, gap or window although due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted up to 100,000.',
+  {
+    help: 'Emails that wait: due; held by a limit, gap or window although due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted up to 100,000.',
+    row: 'Outreach',
+    title: 'Emails that wait',
+    alerts: [
+      {
+        name: 'RailEmailsUnknown',
+        expr: 'max(rail_outreach_emails{state="unknown"}) > max(rail_outreach_emails{state="unknown"} offset 1h)',
+        for: '1h',
+        severity: 'warning',
+        summary: 'More and more emails may have been sent without a proof of it.',
+        remedy:
+          'Look whether the mailboxes can be searched: rail_outreach_look_ups_total says how searches end, rail_inboxes which logins fail.',
+      },
+    ],
+  },
   ['state'],
 );
 const oldest = new SharedGauge(
   'rail_outreach_oldest_seconds',
-  'How long the oldest email could have been sent (due), has been sending (sending), or how long its search in the mailbox is overdue (unknown).',
+  {
+    help: 'How long the oldest email could have been sent (due), has been sending (sending), or how long its search in the mailbox is overdue (unknown).',
+    row: 'Outreach',
+    title: 'Oldest email that waits',
+    alerts: [
+      {
+        name: 'RailEmailsLate',
+        expr: 'max(rail_outreach_oldest_seconds{state="due"}) > 300',
+        for: '5m',
+        severity: 'warning',
+        summary: 'An email that nothing holds back has not been sent for five minutes.',
+        remedy:
+          'Look whether workers run, for jobs of recruitment/send_from_inbox that fail, and whether workers reach the SMTP servers.',
+      },
+      {
+        name: 'RailLookUpsLate',
+        expr: 'max(rail_outreach_oldest_seconds{state="unknown"}) > 900',
+        for: '5m',
+        severity: 'warning',
+        summary: 'The search for an email that may have been sent is overdue by more than 15 minutes.',
+        remedy: 'Look for jobs of recruitment/read_mailbox that fail, and whether workers reach the IMAP servers.',
+      },
+    ],
+  },
   ['state'],
 );
 const inboxes = new SharedGauge(
   'rail_inboxes',
-  'Inboxes, by state: connected, or why they are not: auth_failed, connection_failed, disabled.',
+  {
+    help: 'Inboxes, by state: connected, or why they are not: auth_failed, connection_failed, disabled.',
+    row: 'Outreach',
+    title: 'Inboxes',
+    alerts: [
+      {
+        name: 'RailInboxDisconnected',
+        expr: 'sum(max by (state) (rail_inboxes{state=~"auth_failed|connection_failed"})) > sum(max by (state) (rail_inboxes{state=~"auth_failed|connection_failed"} offset 1h))',
+        for: '10m',
+        severity: 'warning',
+        summary: 'An inbox cannot be logged in to any more: its campaigns do not send.',
+        remedy:
+          "Run 'npx --no rail inbox list' and 'inbox test'; its owner has to renew the password or the permission.",
+      },
+    ],
+  },
   ['state'],
 );
-const unread = new SharedGauge(
-  'rail_inbox_unread_seconds',
-  'Time since the least recently read connected inbox was read. Replies and unsubscribes since then are not known.',
-);
+const unread = new SharedGauge('rail_inbox_unread_seconds', {
+  help: 'Time since the least recently read connected inbox was read. Replies and unsubscribes since then are not known.',
+  row: 'Outreach',
+  title: 'Longest unread inbox',
+  alerts: [
+    {
+      name: 'RailInboxUnread',
+      expr: 'max(rail_inbox_unread_seconds) > 900',
+      for: '5m',
+      severity: 'warning',
+      summary: 'A connected inbox has not been read for more than 15 minutes.',
+      remedy:
+        'Look whether workers run and reach the IMAP servers: rail_inbox_connection_failures_total says how connections fail.',
+    },
+  ],
+});
 
 /** Emails that are due and not sent, inboxes that are disconnected, and mailboxes that are not read. */
 export const outreachBacklog: Backlog = {

@@ -22,7 +22,11 @@ import { isToCopy, type QueueKey } from './wake.ts';
 
 const look_ups = counter(
   'rail_outreach_look_ups_total',
-  'Searches in the mailbox for emails that may have been sent: found, missing, or unreadable (the mailbox could not be searched).',
+  {
+    help: 'Searches in the mailbox for emails that may have been sent: found, missing, or unreadable (the mailbox could not be searched).',
+    row: 'Outreach',
+    title: 'Searches for emails that may have been sent',
+  },
   ['outcome'],
 );
 

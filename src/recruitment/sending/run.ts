@@ -24,12 +24,20 @@ import { type QueueKey, wakeQueue } from './wake.ts';
 
 const emails = counter(
   'rail_outreach_emails_total',
-  'Attempts to send an email, by outcome: accepted; answered (refused, temporarily or permanently); held (stopped before the email was handed over); lost (the connection broke before that); unknown (it broke after that); auth; unreachable; unusable.',
+  {
+    help: 'Attempts to send an email, by outcome: accepted; answered (refused, temporarily or permanently); held (stopped before the email was handed over); lost (the connection broke before that); unknown (it broke after that); auth; unreachable; unusable.',
+    row: 'Outreach',
+    title: 'Attempts to send an email',
+  },
   ['outcome'],
 );
 const rests = counter(
   'rail_outreach_rests_total',
-  'Times that an inbox had to wait: for its gap, its limit, the plan, or because nothing was due.',
+  {
+    help: 'Times that an inbox had to wait: for its gap, its limit, the plan, or because nothing was due.',
+    row: 'Outreach',
+    title: 'Inboxes that had to wait',
+  },
   ['reason'],
 );
 

@@ -8,20 +8,69 @@ const most_endpoints = 1_000;
 
 const queue_size = new SharedGauge(
   'rail_queue_size',
-  'What waits: events to fan out, deliveries in the queues of endpoints, and failed deliveries to retry. Counted up to 100,000.',
+  {
+    help: 'What waits: events to fan out, deliveries in the queues of endpoints, and failed deliveries to retry. Counted up to 100,000.',
+    row: 'Webhooks',
+    title: 'What waits',
+  },
   ['queue'],
 );
 const queue_oldest = new SharedGauge(
   'rail_queue_oldest_seconds',
-  'How long the oldest entry of a queue has waited; for failed deliveries, how long the oldest retry is overdue.',
+  {
+    help: 'How long the oldest entry of a queue has waited; for failed deliveries, how long the oldest retry is overdue.',
+    row: 'Webhooks',
+    title: 'Oldest that waits',
+    alerts: [
+      {
+        name: 'RailEventsLate',
+        expr: 'max(rail_queue_oldest_seconds{queue="pending_events"}) > 120',
+        for: '2m',
+        severity: 'critical',
+        summary: 'Events have waited for more than two minutes for their deliveries.',
+        remedy:
+          'Look whether workers run, and for a transaction that has been open for long: events wait for those before them.',
+      },
+      {
+        name: 'RailDeliveriesLate',
+        expr: 'max(rail_queue_oldest_seconds{queue="waiting_deliveries"}) > 120',
+        for: '10m',
+        severity: 'warning',
+        summary: 'A delivery has waited for more than two minutes in the queue of its endpoint.',
+        remedy: 'One slow endpoint delays itself alone. If rail_endpoint_queues shows many that wait, add workers.',
+      },
+      {
+        name: 'RailRetriesLate',
+        expr: 'max(rail_queue_oldest_seconds{queue="retrying_deliveries"}) > 2100',
+        for: '5m',
+        severity: 'warning',
+        summary: 'A failed delivery that is due was not enqueued at 1 or 31 minutes past.',
+        remedy: 'Look for jobs of webhooks/enqueue_due_retries that fail, and into the logs of the workers.',
+      },
+    ],
+  },
   ['queue'],
 );
 const endpoint_queues = new SharedGauge(
   'rail_endpoint_queues',
-  'Queues of endpoints: with deliveries waiting, leased by a worker that sends now, or with an expired lease.',
+  {
+    help: 'Queues of endpoints: with deliveries waiting, leased by a worker that sends now, or with an expired lease.',
+    row: 'Webhooks',
+    title: 'Queues of endpoints',
+    alerts: [
+      {
+        name: 'RailLeasesExpired',
+        expr: 'max(rail_endpoint_queues{state="expired"}) > 0',
+        for: '5m',
+        severity: 'warning',
+        summary: 'Queues of endpoints have a lease that ran out, and no worker takes them over.',
+        remedy:
+          'Look whether workers run and reach Postgres: the sweep of a worker takes over such queues within seconds.',
+      },
+    ],
+  },
   ['state'],
 );
-
 /** Events and deliveries that wait, and the leases of the queues that they wait in. */
 export const webhookBacklog: Backlog = {
   gauges: [queue_size, queue_oldest, endpoint_queues],

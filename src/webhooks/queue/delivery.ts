@@ -31,7 +31,7 @@ export interface DeliveryResult {
 /** Returns the delivery's result after an attempt. */
 export function resultOf(
   { delivery_id, queue_position, event_id, attempt: before }: QueuedDelivery,
-  outcome: Outcome,
+  outcome: Omit<Outcome, 'failure'>,
 ): DeliveryResult {
   const attempt = before + 1;
   const { acknowledged, retry_after_s = 0, ...logged } = outcome;

@@ -118,7 +118,9 @@ export class Run {
     }
     const outcome = await this.#options.sender.send(delivery, next);
     if (!outcome) return false;
-    this.#write({ result: counted(delivery, resultOf(delivery, outcome)), slow: outcome.duration_ms > slow_ms });
+    const { failure, ...answered } = outcome;
+    const result = counted(delivery, resultOf(delivery, answered), failure);
+    this.#write({ result, slow: outcome.duration_ms > slow_ms });
     return true;
   }
 

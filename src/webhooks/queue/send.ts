@@ -87,6 +87,8 @@ export interface Outcome {
   status_code: number | null;
   response_body: string | null;
   error: string | null;
+  /** Why there was no answer, for the operator; undefined where there was one. */
+  failure?: Failure | undefined;
   /** The parts of the request that do not follow from the delivery. Signatures are of no use after five minutes. */
   url: string;
   rail_signature: string | null;
@@ -131,7 +133,8 @@ export class Sender {
       return outcomeOf({ ...this.#heeded(await exchange.answer), ...sent }, at, started);
     } catch (error) {
       if (cut_off.aborted) return undefined;
-      return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error), ...sent }, at, started);
+      const [failure, reason] = failureOf(error);
+      return outcomeOf({ status_code: null, response_body: null, error: reason, failure, ...sent }, at, started);
     } finally {
       clearTimeout(timer);
       cut_off.removeEventListener('abort', cut);
@@ -160,7 +163,7 @@ export class Sender {
 class DeadlinePassed extends Error {}
 class CutOff extends Error {}
 
-type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error' | 'retry_after_s'>;
+type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error' | 'failure' | 'retry_after_s'>;
 
 type Sent = Pick<Outcome, 'url' | 'rail_signature' | 'webhook_signature'>;
 
@@ -283,14 +286,19 @@ const keysOf = (secret: string): SigningKeys => ({
 const openSecrets = (vault: Vault, endpoint_id: string, sealed: (Buffer | null)[]): string[] =>
   sealed.filter((secret) => secret !== null).map((secret) => vault.decrypt(secret, endpoint_id));
 
-/** In the merchant's words, and no oracle for the inside: what the system says of an address stays here. */
-function reasonOf(error: unknown): string {
+export type Failure = 'address' | 'dns' | 'timeout' | 'refused' | 'tls' | 'broken';
+
+/** With the reason in the merchant's words, which are no oracle for the inside: what the system says of an address stays here. */
+function failureOf(error: unknown): [failure: Failure, reason: string] {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof AddressRefused || cause instanceof NameNotResolved) return cause.message;
+    if (cause instanceof AddressRefused) return ['address', cause.message];
+    if (cause instanceof NameNotResolved) return ['dns', cause.message];
   }
   const { code } = error as { code?: string };
-  if (error instanceof DeadlinePassed || /TIMEOUT/i.test(code ?? '')) return 'No complete response within 10 seconds.';
-  if (code === 'ECONNREFUSED') return 'The connection was refused.';
-  if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code ?? '')) return 'The TLS certificate was not accepted.';
-  return 'The connection failed or was closed before the response was complete.';
+  if (error instanceof DeadlinePassed || /TIMEOUT/i.test(code ?? ''))
+    return ['timeout', 'No complete response within 10 seconds.'];
+  if (code === 'ECONNREFUSED') return ['refused', 'The connection was refused.'];
+  if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code ?? ''))
+    return ['tls', 'The TLS certificate was not accepted.'];
+  return ['broken', 'The connection failed or was closed before the response was complete.'];
 }
