@@ -399,7 +399,7 @@ t.test('the command line makes, lists and revokes logins', async (t) => {
   const unknown = await command(['data', 'user', 'create', '--organization', 'org_none'], environment);
   t.match(unknown, { code: 1, stderr: /There is no organization 'org_none'/ });
   const past = ['data', 'user', 'create', '--organization', organization_id, '--expires', '2020-01-01T00:00:00Z'];
-  t.match(await command(past, environment), { code: 2, stderr: /must lie in the future/ });
+  t.match(await command(past, environment), { code: 2, stderr: /must be in the future/ });
   const unnamed = ['data', 'user', 'create', '--organization', organization_id, '--name', ' '];
   t.match(await command(unnamed, environment), { code: 2, stderr: /'--name <name>'.* must not be empty/ });
 });

@@ -34,7 +34,7 @@ t.test('a body may hold 10,000 values, and one more is refused before any of the
 t.test('a body of 64 levels is read, and one of 65 is refused', async (t) => {
   const nested = (depth: number) => newPartner(`"metadata": {"a": ${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}}`);
   t.equal((await nested(64)).status, 201);
-  isRefused(t, await nested(65), 'invalid_parameter', /^The body is nested more than 64 levels deep\. Send/);
+  isRefused(t, await nested(65), 'invalid_parameter', /^The body is nested more than 64 levels deep\. Reduce/);
 });
 
 t.test('every operation refuses bodies that are built to be slow to read', async (t) => {

@@ -198,7 +198,7 @@ t.test('takes nothing from a payment of which the report contradicts itself, and
     ],
     [report(block(payment(1, 'ACCC'), 'RJCT')), /Ask the bank which is true/],
     [report(block(payment(1, 'ACSC') + payment(1, 'RJCT'))), /says of pyt_.*-1 both ACSC and RJCT/],
-    [report(block(payment(1, 'RJCT</TxSts><TxSts>ACSC'))), /element TxSts stands 2 times/],
+    [report(block(payment(1, 'RJCT</TxSts><TxSts>ACSC'))), /element TxSts occurs 2 times/],
     [report(block(payment(1, 'ACSC') + payment(1, 'RJCT') + payment(1, 'ACSC'))), /both ACSC and RJCT/],
     [
       report(block(payment(1, 'ACSC') + payment(1, 'ACSC', '<FctvIntrBkSttlmDt><Dt>soon</Dt></FctvIntrBkSttlmDt>'))),
