@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { example, json } from './arguments.ts';
 
-/** What campaigns of outreach do. */
+/** Adds the commands about campaigns of outreach. */
 export function addCampaignCommands(rail: Command): void {
   const campaign = rail.command('campaign').summary('shows campaigns').description('Shows the state of campaigns.');
 

@@ -70,7 +70,7 @@ export function addPayoutCommands(rail: Command): void {
   addActions(payouts);
 }
 
-/** What is done with one payout, or with those of a batch. */
+/** Adds the actions on one payout, or on those of a batch. */
 function addActions(payouts: Command): void {
   const act = (name: string, summary: string, description: string) =>
     payouts

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { example, json } from './arguments.ts';
 
-/** What runs the service. */
+/** Adds the commands that run the service. */
 export function addProcessCommands(rail: Command): void {
   rail
     .command('start')

@@ -1,4 +1,4 @@
-/** Which organization, program or brand a command is about: the one that was asked for, else the only one. */
+/** Finds the organization, program or brand of a command: the one that was asked for, else the only one. */
 import sql, { raw } from 'sql-template-tag';
 import { run } from '../core/postgres/database.ts';
 import { type Opened, UsageError } from './command.ts';
@@ -57,7 +57,7 @@ export async function choose(
   throw new UsageError(`Which ${noun}? Give --${noun} with one of ${names.join(', ')}.`);
 }
 
-/** With the demo come all products: they are loaded where it is asked for alone. */
+/** Reads the id from the demo, which loads all products: only where it is needed. */
 async function demoId(config: Opened['config'], noun: keyof typeof nouns): Promise<string | null> {
   const { readDemo } = await import('./demo.ts');
   return (await readDemo(config))?.[`${noun}_id`] ?? null;

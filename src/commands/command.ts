@@ -1,4 +1,4 @@
-/** What all commands that answer and end have in common. */
+/** Opens and closes what commands need that answer and end. */
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { type Config, misspelt, readConfig } from '../config.ts';
@@ -17,7 +17,7 @@ export interface Opened {
   config: Config;
   log: Logger;
   store: Store;
-  /** Where the database is, for what needs a connection of its own. */
+  /** The URL of the database, for code that needs a connection of its own. */
   url: string;
 }
 
@@ -45,7 +45,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   }
 }
 
-/** Who emits loads all products, and with them most of the service's code. */
+/** Emitting loads all products, and with them most of the service's code. */
 const noEvents: WriteEvents = () => {
   throw new Error('This command emits no events.');
 };

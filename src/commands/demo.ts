@@ -23,7 +23,7 @@ const Demo = z
   })
   .catchall(z.string());
 
-/** What a first caller needs; `demo.json` in the data directory holds the same. */
+/** The data that a first caller needs; `demo.json` in the data directory holds the same. */
 export type Demo = z.infer<typeof Demo>;
 
 const demo_name = 'Demo';
@@ -67,7 +67,7 @@ export async function asDemo(config: Config, services: Services): Promise<Servic
   return { ...services, is_demo: true, allow_private_addresses: true };
 }
 
-/** What `demo.json` says, or undefined where there is none that can be read. */
+/** Reads `demo.json`; undefined where there is none that can be read. */
 export async function readDemo(config: Config): Promise<Demo | undefined> {
   try {
     return Demo.parse(JSON.parse(await readFile(demoFile(config), 'utf8')));
@@ -117,7 +117,7 @@ async function demoRecords(
   return records;
 }
 
-/** What products show in the demo organization. */
+/** The demos of the products. */
 export const demos = products.flatMap(({ demo }) => demo ?? []);
 
 async function demoKey(

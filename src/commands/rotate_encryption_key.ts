@@ -21,9 +21,9 @@ interface Report {
   /** In the order in which they were given: the first encrypts. */
   key_ids: string[];
   re_encrypted: number;
-  /** What lies under which key now. */
+  /** The number of values under each key. */
   counts: (EncryptedCount & { state: State })[];
-  /** What could not be opened, and was left as it is. */
+  /** Values that could not be decrypted, and were left as they are. */
   unreadable: Unreadable[];
   dropped_key_ids: string[];
 }
@@ -105,7 +105,7 @@ async function dropOwn(config: Config, vault: Vault, database: Database): Promis
   return old;
 }
 
-/** Whether anyone of rail but this process is connected. */
+/** Returns whether any process of rail but this one is connected. */
 async function isUsed(database: Database): Promise<boolean> {
   const [sessions] = await run<{ count: number }>(
     database,

@@ -29,7 +29,7 @@ export function keepMemorySmall(): void {
 }
 
 const look_every_ms = 10_000;
-/** Of one CPU: who takes less than that rests. */
+/** The share of one CPU below which a process is idle. */
 const rest_share = 0.05;
 
 /**

@@ -1,4 +1,4 @@
-/** What answers on a port until the process serves there: probes learn that it lives, and everybody that it is not ready. */
+/** Answers on a port until the process serves there: probes learn that it lives, and everybody that it is not ready. */
 import { once } from 'node:events';
 import { responseHeaders } from '../core/http/response_headers.ts';
 import { newId } from '../core/values/id.ts';
@@ -7,7 +7,7 @@ import { Problem } from '../core/values/problem.ts';
 /** An import of `node:http` would have Node load its `fetch`. */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Who probes, and who asks again, needs few. */
+/** The most connections: probes and retries need few. */
 const most_connections = 100;
 
 /**

@@ -41,7 +41,7 @@ async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
 const portsFrom = (port: number): number[] =>
   port === 0 ? [0] : Array.from({ length: most_ports }, (_, nth) => port + nth).filter((other) => other <= 65_535);
 
-/** What the settings say and this is not. */
+/** Returns notes about settings that do not apply. */
 function notesOn({ HOST, PORT, BASE_URL }: Config, port: number): string[] {
   const notes: string[] = [];
   if (PORT !== 0 && port !== PORT)

@@ -37,7 +37,7 @@ as $$
   where r.name in ('core.idempotency_key', 'core.deleted_object', 'core.export_position')
 
   union all
-  -- Of a key, the API sees whose it is, and sees and changes whether it must sign; nothing else.
+  -- The API sees whose a key is, and sees and changes whether it must sign; nothing else of it.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (

@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { request } from 'undici';
 import { timeout_ms } from '../../webhooks/queue/send.ts';
 
-/** What a local server made of a webhook that was passed on. */
+/** The result of passing a webhook on to a local server. */
 export interface Forwarded {
-  /** What Rail is answered: the local server's status, or 502 or 504 where it gave none. */
+  /** The status for Rail: the local server's, or 502 or 504 where it gave none. */
   status: number;
   duration_ms: number;
   error: string | null;
-  /** What the local server answered besides its status. */
+  /** The rest of the local server's answer. */
   answer: { headers: Record<string, string>; body: Buffer };
 }
 
@@ -60,7 +60,7 @@ function reasonOf(error: unknown): string {
   return code ?? errors?.[0]?.code ?? message;
 }
 
-/** Whether the local server took it: then Rail does not send it again. */
+/** Returns whether the local server accepted it: then Rail does not send it again. */
 export const isAcknowledged = ({ status }: Forwarded): boolean => status >= 200 && status < 300;
 
 /** For people. */

@@ -4,7 +4,7 @@ import type { EventPolicy } from '../../webhooks/events/policy.ts';
 import { type Chosen, choose } from '../chosen.ts';
 import type { Opened } from '../command.ts';
 
-/** What is listened to: a program, or the recruitment service of an organization. */
+/** The subject to listen to: a program, or the recruitment service of an organization. */
 export interface Listened extends Chosen {
   policy: EventPolicy;
 }

@@ -16,7 +16,7 @@ export interface Registered {
   secret: string;
 }
 
-/** Tells whose an endpoint is, so that one whose process was killed can be removed by the next. */
+/** Marks the endpoint of a listener, so that one whose process was killed can be removed by the next. */
 const marker = 'rail listen on';
 const describe = (): string => `${marker} ${hostname()}, process ${process.pid}`;
 
@@ -25,7 +25,7 @@ export async function register(
   { id: subject_id, organization_id, policy }: Listened,
   endpoint: { url: string; event_types: string[]; type: 'live' | 'test' },
 ): Promise<Registered> {
-  // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
+  // The service's own setting decides whether it sends to this machine: a refusal shows among the failures.
   const opened = await openServices(config, log, store.database);
   const services: Services = { ...opened, allow_private_addresses: true, own_hosts: [] };
   const { id, secret } = await transaction(store, { organization_id, request_id: null }, async (tx) => {

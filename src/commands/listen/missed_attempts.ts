@@ -6,8 +6,8 @@ const watch_ms = 1_000;
 const most_failures = 3;
 
 /**
- * Tells of attempts that never got here: the service refuses the address, or cannot reach it. And of Postgres that has gone, as when the
- * `rail start` that ran it was stopped, until it is back: the endpoint is still there then, and what was missed comes.
+ * Shows attempts that never arrived: the service refuses the address, or cannot reach it. Also waits while Postgres is gone, as when the `rail start`
+ * that ran it was stopped: the endpoint is still there when it is back, and the missed attempts arrive.
  */
 export function watchDeliveries(database: Database, { organization_id, endpoint_id }: Registered): { stop(): void } {
   const shown = new Set<string>();

@@ -1,4 +1,4 @@
-/** What a receiver checks of a webhook: written from the specification, apart from the code that signs. */
+/** Verifies a webhook as a receiver does: written from the specification, apart from the code that signs. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import sql from 'sql-template-tag';

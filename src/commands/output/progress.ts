@@ -5,7 +5,7 @@ export interface Progress extends Disposable {
   shows(share: number, text: string): void;
 }
 
-/** How far some work is, on standard error: a bar that moves on a terminal, elsewhere a line for each tenth. */
+/** Shows the progress of some work on standard error: a bar that moves on a terminal, elsewhere a line for each tenth. */
 export const showProgress = (): Progress => (process.stderr.isTTY ? movingBar() : plainLines());
 
 function movingBar(): Progress {

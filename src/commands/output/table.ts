@@ -61,7 +61,7 @@ const characters = new Intl.Segmenter('en');
 const wide =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u;
 
-/** How many columns of a terminal a text takes: two for a character of Chinese, Japanese or Korean, and for an emoji. */
+/** Returns the columns that a text takes on a terminal: two for a character of Chinese, Japanese or Korean, and for an emoji. */
 function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   return [...characters.segment(text)].reduce((width, { segment }) => width + (wide.test(segment) ? 2 : 1), 0);

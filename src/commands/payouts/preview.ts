@@ -45,7 +45,7 @@ interface Later {
   first_at: string;
 }
 
-/** What the cut-off leaves to a later batch. */
+/** Sums the commissions that the cut-off leaves to a later batch. */
 export const maturingLater = (
   tx: Tx,
   { program_id, cutoff }: Pick<Preview, 'program_id' | 'cutoff'>,

@@ -7,7 +7,7 @@ import { answer, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { grouped } from './tables.ts';
 
-/** How many batches are shown, the newest first. */
+/** The number of batches that are shown, the newest first. */
 const most_batches = 20;
 
 interface StatusOptions {

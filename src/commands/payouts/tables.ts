@@ -1,4 +1,4 @@
-/** What `rail payouts` prints of sums and reasons. */
+/** Prints sums and reasons for `rail payouts`. */
 import { type NotEligibleReason, reason_texts } from '../../program/payouts/eligibility.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
 import { table } from '../output/table.ts';

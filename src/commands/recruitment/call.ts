@@ -9,7 +9,7 @@ import { type Opened, UsageError } from '../command.ts';
 import { asDemo } from '../demo.ts';
 
 /**
- * What an operation of the API answers, called in an organization as by a key without a user: checks outside come first, then one transaction.
+ * Calls an operation of the API in an organization, as by a key without a user: checks outside come first, then one transaction.
  * @throws UsageError for a body that the API would refuse, Problem
  */
 export async function callOperation<Reply>(

@@ -31,11 +31,11 @@ interface Status {
   sent_today: number;
   /** Emails that may not have been sent. */
   unknown: number;
-  /** When the next sequence is due, whatever holds its email up. */
+  /** The time at which the next sequence is due, even if its email must wait. */
   next_due_at: string | null;
-  /** What its next email waits for. Null: nothing, it is sent now. */
+  /** The limit that its next email waits for. Null: none, it is sent now. */
   waits_for: string | null;
-  /** When that is over. Null: it is not known, or nothing is waited for. */
+  /** The time at which that is over. Null: it is not known, or nothing is waited for. */
   goes_on_at: string | null;
 }
 
@@ -87,7 +87,7 @@ async function follow(store: Store, wanted: Wanted, stopping: AbortSignal): Prom
   }
 }
 
-/** What `recruitment.outreach_queue` names. */
+/** The names of the limits of `recruitment.outreach_queue`. */
 const limits = {
   due: 'next due time',
   window: 'window',

@@ -151,7 +151,7 @@ function listLines(listed: Search[]): string[] {
   return table(columns, rows, 'There is no search.');
 }
 
-/** What it was asked for, on one line. */
+/** Returns the query of a search, on one line. */
 function wordsOf({ query, competitor_domain, like_prospect_id }: Search): string {
   const words = (query ?? competitor_domain ?? like_prospect_id ?? '').replaceAll(/\s+/g, ' ');
   return words.length > most_query_shown ? `${words.slice(0, most_query_shown - 1)}…` : words;

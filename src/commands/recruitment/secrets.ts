@@ -8,7 +8,7 @@ export async function readSecrets(questions: string[]): Promise<string[]> {
   return (await text(process.stdin)).split(/\r?\n/).slice(0, questions.length);
 }
 
-/** What is typed is not shown. */
+/** Asks on the terminal, without showing the typed text. */
 async function askFor(questions: string[]): Promise<string[]> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });

@@ -8,7 +8,7 @@ import { table } from '../output/table.ts';
 const bar_width = 24;
 const most_columns = 60;
 
-/** What the terminal shows of each row; the rest is in --csv and --json. */
+/** The metrics of each row on a terminal; the rest is in --csv and --json. */
 const shown: Metric[] = [
   ...(['clicks', 'customers', 'conversion_bps', 'sales', 'revenue_minor', 'refunds_minor'] as const),
   ...(['commissions_minor', 'paid_minor', 'payouts', 'pending_minor', 'processing_minor', 'failed_minor'] as const),

@@ -6,7 +6,7 @@ import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { newId } from '../values/id.ts';
 
-/** How many requests a key may make in each second, unless its row says otherwise. */
+/** The requests that a key may make in each second, unless its row says otherwise. */
 export const default_rate_limit = 25;
 
 export interface ApiKey {
@@ -83,7 +83,7 @@ export async function userOfKey(
   return user_id;
 }
 
-/** Who is said to have made a change: the person whose key calls, else the key. */
+/** Returns the author of a change: the person whose key calls, else the key. */
 export const authorOf = async (tx: Tx, caller: { organization_id: string; api_key_id: string }): Promise<string> =>
   (await userOfKey(tx, caller)) ?? caller.api_key_id;
 

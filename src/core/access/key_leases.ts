@@ -10,20 +10,20 @@ interface Row extends Caller {
   signature_required: boolean;
   revoked: boolean;
   rate_limit: number;
-  /** How many requests this process may let through. */
+  /** The number of requests that this process may let through. */
   granted: number;
-  /** What all processes were granted in the second, this time included. */
+  /** The number that all processes were granted in the second, this time included. */
   used: number;
-  /** Of Postgres' clock, in Unix seconds. */
+  /** The second of Postgres' clock, in Unix time. */
   second: number;
-  /** How long it goes on. */
+  /** The rest of that second. */
   left_ms: number;
 }
 
 /** A key, and what remains of its second after this request: below 0 where it may not be made. */
 export type Counted = Omit<Row, 'granted' | 'used' | 'left_ms'> & { remaining: number };
 
-/** What Postgres granted of one second. */
+/** The requests that Postgres granted for one second. */
 class Lease {
   readonly #row: Row;
   readonly #until: number;
@@ -40,7 +40,7 @@ class Lease {
     return performance.now() >= this.#until;
   }
 
-  /** Whether it says of a request what becomes of it: there is something left, or nothing more to be granted. */
+  /** Returns whether it decides about a request: there is something left, or nothing more to be granted. */
   get suffices(): boolean {
     return this.#left > 0 || this.#row.revoked || this.#row.used >= this.#row.rate_limit;
   }

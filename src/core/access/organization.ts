@@ -12,7 +12,7 @@ export interface Organization {
   created_at: string;
 }
 
-/** Of the organization `o`: its first owner's. */
+/** The email address of the first owner of the organization `o`. */
 const first_owner_email = sql`(
   select u.email from core.user_account u where u.organization_id = o.id and u.role = 'owner' order by u.id limit 1
 )`;

@@ -6,7 +6,7 @@ export interface Chore {
   run(): Promise<void>;
 }
 
-/** What a product adds to workers. */
+/** The additions of a product to workers. */
 export interface Extension {
   /**
    * Tasks whose jobs run in pools of their own, and how many of them at a time for each job of the general pool. Tasks that share a pool
@@ -16,12 +16,12 @@ export interface Extension {
   open: OpenExtension;
 }
 
-/** What it adds to one worker. It lasts until the worker stops or restarts. */
+/** The additions of a product to one worker. They last until the worker stops or restarts. */
 export interface WorkerExtension {
-  /** What tasks ask for by its class, with `use`. */
+  /** The objects that tasks get by their class, with `use`. */
   parts: object[];
   chores: Chore[];
-  /** What hears of notifications, by their channels. */
+  /** The listeners of notifications, by their channels. */
   hears?: Record<string, () => void>;
   /** Frees what these workers held, which are dead. */
   freeFromDead(worker_ids: string[]): Promise<void>;
@@ -37,5 +37,5 @@ type OpenExtension = (context: WorkerContext, concurrency: number) => Promise<Wo
 export const slotsOf = (extensions: Extension[]): Record<string, number> =>
   Object.assign({}, ...extensions.map(({ slots }) => slots));
 
-/** How many pools the jobs of a worker run in: those with slots of their own, and the general one. */
+/** Returns the number of pools that the jobs of a worker run in: those with slots of their own, and the general one. */
 export const poolsOf = (extensions: Extension[]): number => 1 + Object.keys(slotsOf(extensions)).length;

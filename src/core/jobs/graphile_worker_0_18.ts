@@ -1,5 +1,5 @@
 /**
- * What works around graphile-worker 0.18. Each part can be deleted with the behaviour that it names:
+ * Works around graphile-worker 0.18. Each part can be deleted with the behaviour that it names:
  *
  * - `surviveLostConnections`: when a connection is lost, it ends the process by a rejection that nobody handles, waits for minutes, or never
  *   finishes its shutdown. When the statement that completes jobs loses a deadlock, it shuts its pool down instead of asking again.
@@ -19,7 +19,7 @@ import { type Database, run, tries } from '../postgres/database.ts';
 import { isRetryable, isUnavailable } from '../postgres/errors.ts';
 
 export interface LostConnections {
-  /** Whether the worker restarts or stops anyway: from then on every failure is one of a lost connection. */
+  /** Returns whether the worker restarts or stops anyway: from then on every failure is one of a lost connection. */
   isOver(): boolean;
   /** Hears of the first connection that is lost. */
   onLost(error: Error): void;
@@ -61,7 +61,7 @@ function isLost(error: Error, { isOver, onLost }: LostConnections): boolean {
   return true;
 }
 
-/** What it notifies on: new jobs, with the tasks that they are of where `core.enqueue` says it, and migrations of its tables. */
+/** The channels that it notifies on: new jobs, with their tasks where `core.enqueue` names them, and migrations of its tables. */
 export const channels = { jobs: 'jobs:insert', migrations: 'worker:migrate' };
 
 /** Leaves what pools ask to listen to unasked. */
@@ -75,7 +75,7 @@ export function listenElsewhere(pool: pg.Pool): void {
   });
 }
 
-/** Whether new jobs that a pool is told of may be its own. Any session of the database may notify whatever it likes. */
+/** Returns whether new jobs in a notification may be the pool's own. Any session of the database may notify whatever it likes. */
 export function concerns(payload: string, own: Record<string, unknown>): boolean {
   try {
     const { tasks } = JSON.parse(payload) as { tasks?: unknown };
@@ -85,7 +85,7 @@ export function concerns(payload: string, own: Record<string, unknown>): boolean
   }
 }
 
-/** Whether its tables were migrated since a worker started, so that this may not go on. */
+/** Returns whether its tables were migrated since a worker started, which must stop then. */
 export async function wasMigrated(database: Database, worker_id: string): Promise<boolean> {
   const migrated = await run(
     database,

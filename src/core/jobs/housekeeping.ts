@@ -41,7 +41,7 @@ const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): 
   },
 });
 
-/** What the rate limit has counted is worth one second, and a job that another replaced is worth nothing. */
+/** Deletes the counts of the rate limit, which are valid for one second, and jobs that others replaced. */
 const forgetting = ({ store }: WorkerContext): Chore => ({
   every_ms: forget_every_ms,
   async run() {
@@ -50,7 +50,7 @@ const forgetting = ({ store }: WorkerContext): Chore => ({
   },
 });
 
-/** What fails is tried again at the next interval. */
+/** Repeats a chore. One that fails is tried again at the next interval. */
 function repeat({ every_ms, run: work }: Chore, after_ms: number, log: Logger): () => Promise<void> {
   let busy: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag';
 import { position_days } from '../exports/position.ts';
 import type { Tx } from '../postgres/transaction.ts';
 
-/** What the core keeps for a while, by `created_at`. "Replays the first response for 24 hours" is the reply to an idempotency key. */
+/** Tables of the core and their retention, by `created_at`. "Replays the first response for 24 hours" is the reply to an idempotency key. */
 const kept: { table: string; hours: number }[] = [
   { table: 'core.idempotency_key', hours: 24 },
   { table: 'core.scheduled_run', hours: 90 * 24 },

@@ -41,7 +41,7 @@ interface Signals {
   cut_off: AbortSignal;
 }
 
-/** How long running jobs may take to finish once the worker stops; then foreign calls are cut off. */
+/** The time in which running jobs must finish once the worker stops; then foreign calls are cut off. */
 const grace_ms = 6_000;
 /** Then what has not ended is left behind; its jobs are freed as those of the dead. */
 const stop_ms = 7_500;

@@ -13,7 +13,7 @@ export interface Task {
 }
 
 export type Opening = Pick<TransactionOptions, 'organization_id' | 'request_id'>;
-/** Of the whole service's own work, which no request caused. */
+/** The opening of the service's own work, which no request caused. */
 export const service_opening: Opening = { organization_id: null, request_id: null };
 
 /** A payload that names a tenant or a scheduled run says how its transaction opens; for any other one the task says it. */
@@ -62,7 +62,7 @@ export const taskOutsideTransaction = <Payload extends z.ZodType>({
   run: (given, context) => run({ ...context, payload: given as z.output<Payload> }),
 });
 
-/** How many rows a request changes besides its own, and each transaction of a job that changes the others: each may be an event. */
+/** The number of rows that a request changes besides its own, and each transaction of a job that changes the others: each may be an event. */
 export const most_at_once = 500;
 
 /** Repeats a batch, which says how many it did, until one is not full. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
 
-/** What everything in a worker may use. */
+/** The services of a worker. */
 export interface WorkerContext {
   store: Store;
   services: Services;
@@ -15,7 +15,7 @@ export interface WorkerContext {
   cut_off: AbortSignal;
 }
 
-/** What a task may use. */
+/** The services of a task. */
 export interface TaskContext extends WorkerContext {
   /** A part of this worker that an extension contributes, by its class. @throws Error when none does */
   use: Use;

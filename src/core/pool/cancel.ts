@@ -4,10 +4,10 @@ import pg from 'pg';
 
 /** A statement that begins just after one request to cancel is cancelled by the next. */
 const again_ms = 200;
-/** How long Postgres may take to hear of it. */
+/** The time that Postgres has to receive it. */
 const heard_ms = 2_000;
 
-/** What pg knows of a connection. */
+/** The address of a connection, from pg. */
 interface Connected {
   host: string;
   port: number;

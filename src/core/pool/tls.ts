@@ -38,6 +38,6 @@ function withTls(url: string, mode: string): string {
   return changed.href;
 }
 
-/** Whether Postgres refused a connection because of TLS, so that the other way is to be tried. */
+/** Returns whether Postgres refused a connection because of TLS, so that the other way is to be tried. */
 export const isRefusedForTls = ({ code, message }: { code?: string; message: string }): boolean =>
   /does not support SSL/.test(message) || (code === '28000' && /no encryption|SSL o/.test(message));

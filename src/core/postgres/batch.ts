@@ -1,7 +1,7 @@
 export interface BatchOptions<Item> {
   /** Items of a batch at most. */
   most: number;
-  /** Whether no caller waits for the item: then it is kept until an item comes that cannot wait, until there are `most`, or for `max_wait_ms`. */
+  /** Returns whether no caller waits for the item: then it is kept until an item comes that cannot wait, until there are `most`, or for `max_wait_ms`. */
   canWait?: (item: Item) => boolean;
   max_wait_ms?: number;
 }

@@ -1,4 +1,4 @@
-/** Who holds a lock that a session waits for. */
+/** Finds the sessions that hold a lock which another session waits for. */
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import { withLent } from '../pool/lending.ts';
@@ -7,7 +7,7 @@ import { type Database, run } from './database.ts';
 const poll_ms = 500;
 
 export interface BlockerWatch extends AsyncDisposable {
-  /** Who held it last, for people: `pid 71 (rail 12@host, idle in transaction)`. */
+  /** The session that held it last, for people: `pid 71 (rail 12@host, idle in transaction)`. */
   last(): string;
 }
 
@@ -64,13 +64,13 @@ export function blockerLog(database: Database, log: Log): () => void {
 }
 
 interface Found {
-  /** As in `pid 71 (psql, idle in transaction)`. */
+  /** The sessions, such as `pid 71 (psql, idle in transaction)`. */
   blockers: string;
-  /** What is locked, where that is a table. */
+  /** The locked tables, if any. */
   tables: string | null;
 }
 
-/** Those at the head of the queue: who holds a lock and waits for none. */
+/** Finds the sessions at the head of the queue: they hold a lock and wait for none. */
 async function findBlockers(database: Database): Promise<Found | undefined> {
   const asked = { kind: null, signal: AbortSignal.timeout(look_ms), most_ms: look_ms };
   const { application_name } = database.options as pg.PoolConfig;

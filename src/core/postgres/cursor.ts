@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { runUnprepared } from './database.ts';
 
-/** How much of a result is fetched at a time: twice as much is in memory, because the next batch is on its way while one is used. */
+/** The size of a batch of a result: twice as much is in memory, because the next batch is on its way while one is used. */
 const batch_bytes = 256 * 1024;
 const first_rows = 200;
 const most_rows = 2_000;

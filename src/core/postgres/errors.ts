@@ -1,8 +1,8 @@
-/** What errors of Postgres mean: worth another try, or a problem of the request. */
+/** Classifies errors of Postgres: worth another try, or a problem of the request. */
 import type pg from 'pg';
 import { Problem } from '../values/problem.ts';
 
-/** Whether Postgres cannot be reached, or takes no writes, and the statement is not at fault. */
+/** Returns whether Postgres cannot be reached, or takes no writes, and the statement is not at fault. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined) {
@@ -16,17 +16,17 @@ export function isUnavailable(error: unknown): boolean {
 /** Another transaction changed what this one has read: it is rolled back and run again as it is. */
 export class LostRace extends Error {
   override readonly name = 'LostRace';
-  /** What Postgres says of the same: a serialization failure. */
+  /** The code of Postgres for the same: a serialization failure. */
   readonly code = '40001';
 }
 
-/** Whether the transaction was aborted because of another one and can be run again as it is (deadlock, serialization failure). */
+/** Returns whether the transaction was aborted because of another one and can be run again as it is (deadlock, serialization failure). */
 export const isRetryable = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string }).code ?? '');
 
 /**
- * Whether the transaction lost a race: another one committed the same unique value first, or deleted what this one references. Run again, it
- * reads the other one's row, or finds it gone.
+ * Returns whether the transaction lost a race: another one committed the same unique value first, or deleted a row that this one references. Run
+ * again, it reads the other one's row, or finds it gone.
  */
 export const hasLostRace = (error: unknown): boolean =>
   ['23505', '23503'].includes((error as { code?: string }).code ?? '');
@@ -44,10 +44,10 @@ export function translateError(error: unknown): unknown {
   return error;
 }
 
-/** Whether a statement was ended because it took too long, or because nobody waits for it any more. */
+/** Returns whether a statement was ended because it took too long, or because nobody waits for it any more. */
 export const isCanceled = (error: unknown): boolean => (error as { code?: string }).code === '57014';
 
-/** Whether a statement waited too long for a lock, or took too long. */
+/** Returns whether a statement waited too long for a lock, or took too long. */
 const isLate = (error: unknown): boolean => (error as { code?: string }).code === '55P03' || isCanceled(error);
 
 /** @returns the problem of a request that Postgres did not let through now; undefined where another try would fail too */
@@ -74,7 +74,7 @@ export const unstorableText = (param = ''): Problem =>
     param === '' ? {} : { param },
   );
 
-/** What a unique constraint or index of a tenant table protects. */
+/** The meaning of a unique constraint or index of a tenant table. */
 export interface Unique {
   /** The `object` of the table's records. */
   noun: string;

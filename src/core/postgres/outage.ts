@@ -1,4 +1,4 @@
-/** What is logged while Postgres is away, full or busy: everything fails at once then, and for one reason. */
+/** Logs once while Postgres is away, full or busy: everything fails at once then, and for one reason. */
 import type pg from 'pg';
 import { isUnavailable } from './errors.ts';
 
@@ -21,7 +21,7 @@ interface Log {
 /** By log, and by what is the matter. */
 const outages = new WeakMap<object, Map<string, Outage>>();
 
-/** What is the matter, by what Postgres says; else it cannot be reached. */
+/** The causes of an outage, by the error code of Postgres; else it cannot be reached. */
 const matters: Record<string, string> = {
   [disk_full]: 'Postgres has no space left on its disk; trying again',
   '53300': 'Postgres has no connections left; trying again',
@@ -32,7 +32,7 @@ const matters: Record<string, string> = {
 };
 const away = 'Postgres cannot be reached; trying again';
 
-/** Whether a write of this process found the disk full, and none was seen to succeed since. */
+/** True if a write of this process found the disk full, and none was seen to succeed since. */
 let found_disk_full = false;
 
 /**

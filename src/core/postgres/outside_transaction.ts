@@ -1,13 +1,13 @@
 /** Migrations that run outside a transaction, so that an index can be built while others write. */
 import type pg from 'pg';
 
-/** How such a file begins. */
+/** The first line of such a file. */
 const mark = /^-- Runs outside a transaction\b/;
 
 const concurrent_index =
   /^create\s+(?<unique>unique\s+)?index\s+concurrently\s+(?<once>if\s+not\s+exists\s+)?(?<name>\w+)\s+on\s+(?<schema>\w+)\.(?<table>\w+)\s+(?<rest>.*)$/is;
 
-/** What is read of `create index concurrently`. */
+/** The parts of a `create index concurrently`. */
 type Index = Record<'name' | 'schema' | 'table' | 'rest', string> & { unique?: string; once?: string };
 
 export const runsOutside = ({ text }: { text: string }): boolean => mark.test(text);

@@ -4,7 +4,7 @@ import { run, send } from './database.ts';
 import { translateError } from './errors.ts';
 import { type Opened, one_state, opening, type Store, Tx, together } from './transaction.ts';
 
-/** How long Postgres lets the transaction be without a statement, should this process hang: longer than any reader is waited for. */
+/** The time for which Postgres keeps the transaction without a statement, should this process hang: longer than any reader is waited for. */
 const idle_ms = 60_000;
 
 export interface ReadingOptions {

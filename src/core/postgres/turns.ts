@@ -1,4 +1,4 @@
-/** How many long reads (reports) a process runs at once, so that its connections and Postgres are left for other requests. */
+/** Limits the long reads (reports) that a process runs at once, so that its connections and Postgres are left for other requests. */
 import { Problem } from '../values/problem.ts';
 
 /** At once: each holds a connection to Postgres, and keeps a processor of it busy. */
