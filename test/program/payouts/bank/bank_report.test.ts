@@ -31,7 +31,10 @@ const hostile: Record<string, [file: string | Uint8Array, message: RegExp]> = {
   'an ampersand alone': [good.replace('>M<', '>A & B<'), /unknown entity '&'/],
   '50 MB': [Buffer.alloc(50_000_000, ' '), /has 50000000 bytes, and the limit is 10485760.*several reports/],
   '50 MB of text': ['x'.repeat(50_000_000), /50000000 bytes/],
-  'as many elements as fit': [`<Document>${'<a/>'.repeat(2_000_000)}</Document>`, /2000002 tags, and the limit is 800000/],
+  'as many elements as fit': [
+    `<Document>${'<a/>'.repeat(2_000_000)}</Document>`,
+    /2000002 tags, and the limit is 800000/,
+  ],
   'as many closing tags as fit': [`<Document>${'</'.repeat(2_000_000)}`, /2000001 tags/],
   'a tag of many attributes': [`<Document ${'a="" '.repeat(3000)}/>`, /An element of the report has more than 10000/],
   'a text without an end': [
