@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 export interface Request {
   args: string[];
   environment: NodeJS.ProcessEnv;
-  /** What its standard input holds. */
+  /** The text of its standard input. */
   input: string;
 }
 
@@ -37,7 +37,7 @@ if (import.meta.main) {
       configurable: true,
     });
     const code = await codeOf(import(`${main}?${++count}`));
-    // Of this command: too many would be warned of.
+    // Removes the listeners of this command: too many would be warned of.
     process.stdout.removeAllListeners('error');
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(signal);
     for (const stream of [process.stdout, process.stderr]) stream.write(mark);
@@ -45,7 +45,7 @@ if (import.meta.main) {
   });
 }
 
-/** That of a command, which ends with its exit. */
+/** Returns the exit code of a command, which ends with its exit. */
 async function codeOf(running: Promise<unknown>): Promise<number> {
   try {
     await running;

@@ -57,7 +57,10 @@ function startProcess(): ChildProcess {
   return child;
 }
 
-/** What a process prints until the mark. @throws Error where it ends before */
+/**
+ * Returns the text that a process prints until the mark.
+ * @throws Error if it ends before
+ */
 function textOf(child: ChildProcess, name: 'stdout' | 'stderr'): Promise<string> {
   const stream = child[name] as NodeJS.ReadableStream;
   let text = '';

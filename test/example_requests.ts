@@ -37,7 +37,7 @@ export async function readExamples(rail: Rail): Promise<ExampleRequests> {
   };
 }
 
-/** Where an example says when, it means an hour ago, or in a month where something ends. */
+/** Moves the times of examples to an hour ago, or to a month from now where something ends. */
 const hour_ms = 3_600_000;
 const example_times = {
   '2026-11-21T09:30:00.000Z': new Date(Date.now() - hour_ms).toISOString(),
@@ -79,7 +79,7 @@ const isSent = ({ in: place, required, sample }: Json): boolean => {
   return required || place === 'path' || (sample.value !== undefined && sample.value !== '' && sample.value !== null);
 };
 
-/** What an example speaks of that it does not name by id. */
+/** Creates the objects that an example mentions without naming them by id. */
 const prepared: Record<string, (world: World) => Promise<unknown>> = {
   async 'clicks.create'(world) {
     const { id: program_id } = await world.fixture('programs');

@@ -16,9 +16,9 @@ const start_ms = 240_000;
 /** A process of the service, as an operator runs it. */
 export interface Process {
   pid: number;
-  /** Where its API listens; empty for a worker, and until it is ready. */
+  /** The URL of its API; empty for a worker, and until it is ready. */
   url: string;
-  /** What it has logged. */
+  /** The lines that it has logged. */
   logged: Json[];
   isRunning(): boolean;
   /** Sends a signal. @returns when the process is gone, and all that it has logged is in `logged` */
@@ -189,7 +189,7 @@ export async function startGate(database_url: string): Promise<Gate> {
         postgres.destroy();
       });
     }
-    // What was sent and not yet answered: a query or a Sync is answered by one ReadyForQuery.
+    // Statements that were sent and not yet answered: a query or a Sync is answered by one ReadyForQuery.
     const unanswered: { statement: Statement; answer: Buffer[]; isPicked: boolean }[] = [];
     client.on('data', (chunk) => {
       if (cancels && isCancel(chunk)) return void cancels.count++;

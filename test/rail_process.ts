@@ -21,7 +21,7 @@ export interface Ended {
 
 export interface RailProcess {
   pid: number;
-  /** What it has printed so far. */
+  /** Returns the text printed so far. */
   said(): { stdout: string; stderr: string };
   /** Waits until it has printed what fits, on either stream. @throws Error with all it said where it ends before */
   until(pattern: RegExp): Promise<RegExpExecArray>;
@@ -36,9 +36,9 @@ export function spawnRail(
   t: Test,
   args: string[],
   environment: NodeJS.ProcessEnv,
-  /** How many files and connections it may open. */
+  /** The number of files and connections that it may open. */
   descriptors?: number,
-  /** What its standard input holds. */
+  /** The text of its standard input. */
   input = '',
 ): RailProcess {
   const command = [process.execPath, main, ...args];

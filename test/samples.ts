@@ -18,14 +18,14 @@ export interface Sample {
   body: Json | undefined;
 }
 
-/** What is given wins over what would be made up for it: a path, or fields by name. */
+/** Values that replace those that would be made up: a path, or fields by name. */
 export interface Given {
   path?: string;
   query?: Record<string, string>;
   body?: Json;
 }
 
-/** What an operation needs beyond what its schemas say: a state, or fields that go together. */
+/** Makes the parts of an operation's sample that its schemas do not say: a state, or fields that go together. */
 const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'links.create': async () => ({ value: fresh('link') }),
   'clicks.create': async (world) => ({ value: (await world.fixture('links')).value }),
@@ -72,7 +72,7 @@ const special_value: Record<string, (world: World) => Promise<unknown>> = {
   'inboxes.update: imap': async (world) => (await world.mailbox()).imap,
 };
 
-/** What an operation's query needs beyond what its schema says. */
+/** Queries of operations beyond what their schemas say. */
 const window = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
 const special_query: Record<string, Record<string, string>> = { 'reports.run': window, 'reports.get': window };
 
@@ -85,7 +85,7 @@ function chosen(path: string, params: z.ZodType): string {
   });
 }
 
-/** What a bank says of a payment that it has settled. */
+/** Returns a bank's report of a payment that it has settled. */
 const settledReport = (message_id: string, key: string): string =>
   `<Document><CstmrPmtStsRpt><OrgnlGrpInfAndSts><OrgnlMsgId>${message_id}</OrgnlMsgId></OrgnlGrpInfAndSts><OrgnlPmtInfAndSts>
 <TxInfAndSts><OrgnlEndToEndId>${key}</OrgnlEndToEndId><TxSts>ACSC</TxSts></TxInfAndSts></OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
@@ -245,7 +245,7 @@ async function campaignIn(world: World, state: Sql): Promise<string> {
   return id;
 }
 
-/** Of a provider that stands in for the one that every sample asks. */
+/** Returns the credentials of a provider that stands in for the one that every sample asks. */
 const searchCredentials = async (world: World): Promise<Json> => ({
   credentials: { url: (await world.searchServer()).url },
 });
@@ -308,7 +308,7 @@ async function batchWith(world: World, program_id: string, method: Json = payout
   return batch;
 }
 
-/** What makes an object come about that the API cannot create, or gives it where no list does. Where a kind is not named here, the world's sales are enough. */
+/** Brings about objects that the API cannot create, or returns them where no list does. For a kind that is not named here, the world's sales are enough. */
 const consequences: Record<string, (world: World) => Promise<unknown>> = {
   async webhook_deliveries(world) {
     const { id } = await world.fixture('webhook_endpoints');
@@ -442,7 +442,10 @@ export class World {
     };
   }
 
-  /** What a sample answers. @throws Error when it does not succeed: then it has to be taught what it lacks */
+  /**
+   * Returns the answer to a sample.
+   * @throws Error when it does not succeed: then it has to be taught what it lacks
+   */
   async call(operation: Operation, sample: Sample): Promise<Json> {
     const answer = await send(this.caller, operation, sample);
     if (answer.status < 300) return answer.body;
@@ -451,7 +454,7 @@ export class World {
     );
   }
 
-  /** Where an operation acts on an object of this world. */
+  /** Returns the path of an operation on an object of this world. */
   async path({ name, method, path, params }: Operation): Promise<string> {
     const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
     if (path === '/v1/exports/{resource}') return '/v1/exports/commissions';
@@ -596,7 +599,7 @@ export function resourceNamedBy(field: string): string | undefined {
   return resources.find((name) => name === plural) ?? resources.find((name) => name.endsWith(`_${plural}`));
 }
 
-/** What has a path of its own: `partners`, `webhook_endpoints`, `recruitment_webhook_endpoints`. */
+/** Resources with a path of their own: `partners`, `webhook_endpoints`, `recruitment_webhook_endpoints`. */
 export const resources: string[] = [
   ...new Set(operations.filter(({ path }) => /\/v1\/[a-z_]+\/\{id\}$/.test(path)).map(({ path }) => resourceOf(path))),
 ];

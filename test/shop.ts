@@ -214,7 +214,7 @@ export async function openListeningShop(rail: Rail, url: string): Promise<Listen
   };
 }
 
-/** What comes of the first attempt at one event. */
+/** Returns the outcome of the first attempt at one event. */
 export async function deliverTo(rail: Rail, url: string): Promise<Json> {
   const shop = await openListeningShop(rail, url);
   await shop.happen();

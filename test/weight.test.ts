@@ -5,7 +5,7 @@ import t from 'tap';
 
 const root = join(import.meta.dirname, '..');
 const most_mb = 150;
-/** What takes more than this has a line in the guide for contributors that says why it stays. */
+/** The size beyond which a package has a line in the guide for contributors that says why it stays. */
 const heavy_mb = 5;
 
 const block = 4_096;
@@ -15,7 +15,7 @@ interface Locked {
   packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>;
 }
 
-/** What a production installation brings, with the space that each takes: those packages that the lock file does not keep for development. */
+/** Returns the packages of a production installation, with the space of each: those that the lock file does not keep for development. */
 async function productionPackages(): Promise<{ name: string; size: number }[]> {
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Locked;
   return Object.entries(packages)

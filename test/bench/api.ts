@@ -12,7 +12,7 @@ import { fill } from './rows.ts';
 
 const rows = 100_000;
 const connections = 4;
-/** Of the end of a list, so that a filter that lets every tenth row pass still has a whole page there. */
+/** The distance from the end of a list, so that a filter that lets every tenth row pass still has a whole page there. */
 const from_the_end = 500;
 
 /** Every list over 100,000 rows of one program, and every create into it. */
@@ -112,7 +112,7 @@ const shapeOf = ({ query }: Operation): Shape => (query as unknown as { shape?: 
 const isList = (operation: Operation): boolean =>
   operation.method === 'GET' && /^\/v1\/(?!reports)/.test(operation.path) && 'limit' in shapeOf(operation);
 
-/** What is asked of a list: plainly, with everything besides, by each filter, and at the end. */
+/** Returns the requests of a list: plain, with everything besides, by each filter, and at the end. */
 async function pagesOf(place: Place, operation: Operation): Promise<List> {
   const { program_id, tails } = place;
   const { name, path: template } = operation;
@@ -195,7 +195,7 @@ function besidesOf(expand: Shape, include: Shape): Record<string, string> {
   return Object.fromEntries(Object.entries(asked).filter(([, names]) => names !== ''));
 }
 
-/** What a filter goes by that no record here has a value of: the first that it takes. */
+/** Filter values that no record here has: the first valid one is used. */
 const nothings = ['of-nothing', 'none', '2026-09', 'XX'];
 
 /** The value that most of these records have, of the field that a filter goes by. Undefined where none has one. */
@@ -306,7 +306,7 @@ const partnerOf = ({ tails }: Place, nth: number): string => `part_${tails[numbe
 /** One of the other programs: what is limited to so many, or is read as a whole by each sale, goes there. */
 const otherProgram = ({ tails }: Place, nth: number): string => `prg_${tails[nth % rows]}`;
 
-/** What each create is asked for the nth time. */
+/** The body of the nth request of each create. */
 const bodies: Record<string, (place: Place, nth: number) => object> = {
   programs: (_, nth) => ({ ...shop, name: `New ${nth}` }),
   groups: (_, nth) => ({ name: `New ${nth}` }),

@@ -2,8 +2,8 @@ import Fastify from 'fastify';
 import pg from 'pg';
 
 /**
- * What requests are measured beside: Fastify routes with one prepared insert, or select, on a pool of the same size, and nothing else.
- * Reads DATABASE_URL, PORT, HOST and DATABASE_POOL_SIZE.
+ * The baseline of requests: Fastify routes with one prepared insert, or select, on a pool of the same size, and nothing else. Reads DATABASE_URL,
+ * PORT, HOST and DATABASE_POOL_SIZE.
  */
 const { DATABASE_URL, PORT, HOST, DATABASE_POOL_SIZE } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: Number(DATABASE_POOL_SIZE) });

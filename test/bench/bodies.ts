@@ -9,12 +9,12 @@ import type { Bench, Figure, Progress, Sample } from './harness.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { type Running, startNode, startPostgres } from './processes.ts';
 
-/** Of a body, less than the 1 MiB that the service reads. */
+/** The size of a body: less than the 1 MiB that the service reads. */
 const bytes = 995_000;
-/** Of a body, less than the 10,000 values that the service reads. */
+/** The values of a body: less than the 10,000 that the service reads. */
 const values = 9_900;
 
-/** How long the most expensive bodies hold up everybody else's requests. */
+/** Measures for how long the most expensive bodies hold up everybody else's requests. */
 export const bodies: Bench = {
   name: 'bodies',
   doc: 'The longest time that the event loop of the API stands still while each operation reads bodies that are built to be slow.',

@@ -9,7 +9,7 @@ import { makeProgram, untilDelivered, untilNone } from './slice.ts';
 
 const connections = 8;
 
-/** What clicks, sign-ups and sales over REST leave on the disk, once workers have done what follows from them. */
+/** Measures the disk space of clicks, sign-ups and sales over REST, once workers have done what follows from them. */
 export const disk: Bench = {
   name: 'disk',
   doc: 'MiB on the disk for a million rows of each table that clicks, sign-ups and sales write, heap and indexes apart, and the WAL of a request.',
@@ -91,7 +91,10 @@ async function signUps({ post }: Merchant, click: () => { program_id: string }, 
   return made;
 }
 
-/** What a load adds to a table. @param load gives the number of its requests */
+/**
+ * Measures the growth of a table by a load.
+ * @param load returns the number of its requests
+ */
 async function growth(database: Database, table: string, load: () => Promise<number>): Promise<Sample> {
   const before = await stateOf(database, table);
   const requests = await load();

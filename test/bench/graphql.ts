@@ -85,7 +85,7 @@ const list = `query ($program_id: String!) {
   }
 }`;
 
-/** What loading PostGraphile and building the schema costs a process, once. */
+/** Measures the first request, which loads PostGraphile and builds the schema. */
 async function firstRequest(server: Running, headers: Record<string, string>, body: string) {
   const before = await memoryOf(server);
   const began = performance.now();

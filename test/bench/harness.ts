@@ -6,7 +6,7 @@ export interface Bench {
   name: string;
   /** One sentence on what it measures. */
   doc: string;
-  /** What holds where the command line does not say. */
+  /** The defaults of the command line. */
   defaults?: { rounds: number; seconds: number };
   /** Starts what is measured. What it starts it hands to `stack`, which ends it in reverse order, also after a failure half way. */
   setup(stack: AsyncDisposableStack, progress: Progress, size?: number, data?: string): Promise<Rig>;
@@ -15,11 +15,11 @@ export interface Bench {
 export interface Rig {
   /** Measured in turn, in this order, each round: A B C, A B C, … */
   sides: Side[];
-  /** Of every figure that a side gives: its unit, which way is good, and what it means. */
+  /** The figures of a side: the unit, the better direction, and the meaning. */
   figures: Record<string, Figure>;
-  /** What a reader must know to judge the figures, a sentence each. */
+  /** Notes for reading the figures, a sentence each. */
   notes: string[];
-  /** Where the server's version and settings are read. */
+  /** The database whose version and settings are read. */
   postgres_url?: string;
 }
 
@@ -35,11 +35,11 @@ export interface Figure {
   unit: string;
   better: 'higher' | 'lower';
   doc: string;
-  /** What is claimed of the median; the table says where it does not hold. */
+  /** The largest median that is claimed; the table says where it does not hold. */
   at_most?: number;
 }
 
-/** What a side measured in one round, by the figure's name. */
+/** The figures of a side in one round, by name. */
 export type Sample = Record<string, number>;
 export type Progress = (line: string) => void;
 
@@ -67,7 +67,7 @@ export interface ReportedFigure extends Spread, Figure {
   side: string;
   name: string;
   rounds: number[];
-  /** Of the ratios of the same rounds to the baseline. */
+  /** The ratios of the same rounds to the baseline. */
   ratio?: Spread & { baseline: string };
 }
 
@@ -87,7 +87,7 @@ Benches:
 ${benches.map(({ name, doc }) => `  ${name.padEnd(12)} ${doc}`).join('\n')}
 `;
 
-/** Where the command writes, so that a test can read it. */
+/** The output of the command, so that a test can read it. */
 export interface Output {
   out: (text: string) => void;
   err: (text: string) => void;

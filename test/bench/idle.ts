@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Sample, Side } from './harness.ts';
 import { postmasterOf, type Running, startNode, startPostgres, type Used, usedBy } from './processes.ts';
 
-/** What processes take that nobody asks for anything, each on a Postgres of its own. */
+/** Measures idle processes, each on a Postgres of its own. */
 export const idle: Bench = {
   name: 'idle',
   doc: 'Memory and CPU of an API and a worker with nothing to do, beside a bare Fastify route.',
@@ -48,7 +48,7 @@ export const idle: Bench = {
 
 type Started = Parameters<typeof startNode> extends [unknown, ...infer Rest] ? Rest : never;
 
-/** What an installed version does before: its compiled code is kept for the starts that follow. */
+/** Starts once as an installed version did before: its compiled code is kept for the starts that follow. */
 async function startOnce(...started: Started): Promise<void> {
   await using stack = new AsyncDisposableStack();
   await startNode(stack, ...started);

@@ -9,7 +9,7 @@ export interface Asked {
   body?: string;
 }
 
-/** What came of a load: the latency of each request, from its sending to the end of its response. */
+/** The result of a load: the latency of each request, from its sending to the end of its response. */
 export interface Load {
   latencies_ms: number[];
   seconds: number;

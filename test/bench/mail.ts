@@ -16,7 +16,7 @@ import { repliesSides, reply_figures } from './replies.ts';
 const default_data = join(import.meta.dirname, '../../../shared/data');
 const context: MailContext = { own_addresses: [], readMeaning: classifyReply, now: new Date('2026-01-01T00:00:00Z') };
 
-/** What is read of real mail, beside rules of a few lines each. */
+/** Measures the reading of real mail, beside rules of a few lines each. */
 export const mail: Bench = {
   name: 'mail',
   doc: 'How well incoming mail is classified, on mail that is not part of the project, and how fast.',
@@ -99,7 +99,7 @@ function labelledBounces(folder: string): Labelled[] {
   });
 }
 
-/** Of these it counts only that they are neither bounces nor complaints. */
+/** Other mail, of which it counts only that it is neither a bounce nor a complaint. */
 function otherMail(data: string): Labelled[] {
   const texts = [...quotesIn(data).map(({ text }) => ({ subject: 'Re: Program', text })), ...repliesIn(data)];
   return texts.map(({ subject, text }) => ({
@@ -188,7 +188,7 @@ function automaticSides(data: string): Side[] {
   ];
 }
 
-/** What the replies mean, by their writers' own words. */
+/** Measures the meaning of replies, by their writers' own words. */
 const meaningSides = (data: string): Side[] =>
   repliesSides(data, (text) => readWritten({ text, html: '' }).own_words) ?? [];
 

@@ -14,7 +14,7 @@ import type { Owner } from './rows.ts';
 
 const default_commissions = 1_000_000;
 const partners = 1_000;
-/** Of the bodies of an event of a commission that matured, with and without what is for the merchant alone. */
+/** The size of the bodies of an event of a matured commission, with and without what is for the merchant alone. */
 const body_bytes = { body: 480, postback_body: 440 };
 const poll_ms = 50;
 

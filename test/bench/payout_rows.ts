@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Owner } from './rows.ts';
 
-/** How many commissions a partner has who is paid. */
+/** The number of commissions of a partner who is paid. */
 export const commissions_each = 10;
 
 export const partnerId = (nth: string): string => `'part_payee' || lpad((${nth})::text, 21, '0')`;

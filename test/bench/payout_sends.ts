@@ -8,7 +8,7 @@ import type { Sample } from './harness.ts';
 import type { Merchant } from './merchant.ts';
 import { cpuOf, type Running, usedBetween, usedBy } from './processes.ts';
 
-/** How many payouts are sent to a rail, and how long the rail takes for each. */
+/** The number of payouts that are sent to a rail, and the time of the rail for each. */
 export const most_sends = 10_000;
 export const rail_ms = 20;
 const poll_ms = 50;

@@ -16,7 +16,7 @@ export interface Machine {
   cores: number;
   memory_gib: number;
   node: string;
-  /** Of the minute before the first round: what else the machine was doing. */
+  /** The load of the minute before the first round: shows what else the machine was doing. */
   load_average: number;
   postgres?: string;
   synchronous_commit?: string;
@@ -79,7 +79,7 @@ async function temporaryFolder(stack: AsyncDisposableStack): Promise<string> {
 
 export interface Running {
   pid: number;
-  /** Where it listens, if it does. */
+  /** The URL, if it listens. */
   url: string;
 }
 

@@ -16,7 +16,7 @@ const words = 20_000;
 /** The commonest words are in most texts; nobody searches for them. */
 const commonest = 20;
 const rows_at_once = 1_000;
-/** Of a file that is imported. */
+/** The rows of an imported file. */
 const rows_of_file = 100_000;
 
 /** As for a million prospects: the table and the index of its words fit into memory. */

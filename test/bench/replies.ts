@@ -14,7 +14,7 @@ interface Reply {
   lang: string;
 }
 
-/** What `repliesSides` measures; the aims are those of the design. */
+/** The figures of `repliesSides`; the aims are those of the design. */
 export const reply_figures: Record<string, Figure> = {
   accuracy: { unit: '', better: 'higher', doc: 'Share of replies whose kind is right, unsubscribes counted as a kind' },
   macro_f1: { unit: '', better: 'higher', doc: 'Mean F1 of the kinds; the aim is 0.85' },
@@ -93,7 +93,7 @@ function speedOf(replies: Reply[], answer: Answer, seconds: number): number {
 const labelOf = ({ kind, unsubscribe }: Classification): string =>
   unsubscribe && kind !== 'angry' ? 'unsubscribe' : kind;
 
-/** Which label a phrase of the lexicon speaks for. */
+/** The label of each phrase of the lexicon. */
 const label_of_meaning: Record<string, string> = {
   yes: 'positive',
   joins: 'positive',

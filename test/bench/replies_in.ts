@@ -81,7 +81,7 @@ interface Place {
   organization_id: string;
   brand_id: string;
   campaign_id: string;
-  /** When the webhook of a prospect came, by `performance.now()`. */
+  /** The times at which the webhooks of a prospect came, by `performance.now()`. */
   received: Map<string, number>;
 }
 
@@ -211,7 +211,7 @@ const answer = (message_id: string, nth: number): string =>
 interface Mailed {
   prospect_id: string;
   message_id: string;
-  /** Of its inbox. */
+  /** The number of its inbox. */
   nth: number;
 }
 

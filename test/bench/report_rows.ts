@@ -12,7 +12,7 @@ export interface Sizes {
   days: number;
 }
 
-/** Of a few partners, links, countries and pages come most of the clicks: the square of an even spread. */
+/** Skews a spread: a few partners, links, countries and pages have most of the clicks, by the square of an even spread. */
 const skewed = (count: number, salt: string): string =>
   `(1 + floor(${count} * power((hashint8extended(s.n, ${salt}) & 1048575) / 1048576.0, 2)))::int`;
 const even = (count: number, salt: string): string =>

@@ -18,7 +18,7 @@ const sizesOf = (clicks: number): Sizes => ({
   partners: Math.ceil(clicks / 1_000),
   days: 400,
 });
-/** How many days a report is of, each with the days before it. */
+/** The days of a report, each with the days before it. */
 const windows = [7, 30, 90, 180];
 const zones = ['UTC', 'America/New_York', 'Asia/Kolkata'];
 const report_names = Object.keys(kinds) as (keyof typeof kinds)[];
@@ -111,7 +111,7 @@ async function loadProgram(merchant: Merchant, url: string, sizes: Sizes, progre
   return program_id;
 }
 
-/** What was loaded into a folder that `--data` names, for another run of the bench. */
+/** The data that was loaded into a folder that `--data` names, for another run of the bench. */
 interface Kept extends Owner {
   headers: Record<string, string>;
   encryption_key: string;
@@ -160,7 +160,7 @@ async function ask(
   );
 }
 
-/** When the day that lasts began in a zone. */
+/** Returns the start of the current day in a zone. */
 function lastMidnight(zone: string): number {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone });
   const today = format.format(Date.now());

@@ -279,7 +279,7 @@ const kinds: Kind[] = [
       partner_id: star('part'),
       amount_minor: '1980',
       currency: `'USD'`,
-      // Of a test of a rail, which is over: only these hold no commissions.
+      // Tests of a rail that are over: only these payouts hold no commissions.
       livemode: 'false',
       status: `'failed'`,
       failed_at: 's.at',
@@ -348,7 +348,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** What hangs on these rows and is no list of its own. */
+/** Rows that depend on these and are no list of their own. */
 const besides = [
   `insert into program.partner_group (organization_id, id, program_id, name, slug, is_default)
     select o.organization_id, 'grp_default_' || s.tail, ${own('prg')}, 'Default', 'default', true from bench_row s, bench_owner o`,

@@ -18,7 +18,7 @@ import { makeMerchant } from './merchant.ts';
 import { cpuOf, postmasterOf, startNode, startPostgres, usedBetween } from './processes.ts';
 
 const default_pages = 500;
-/** What a worker visits at a time: five times its concurrency of 10. */
+/** The hosts that a worker visits at a time: five times its concurrency of 10. */
 const hosts_at_once = 50;
 /** Between two requests to a host, as the specification says. */
 const interval_s = 1;
@@ -73,7 +73,7 @@ export const scans: Bench = {
       return true;
     }
 
-    /** Of hosts that no worker knows: the first request to each is for its robots.txt. */
+    /** Returns hosts that no worker knows: the first request to each is for its robots.txt. */
     const farmOf = (hosts: number, pages: number): string[] => {
       round++;
       return Array.from({ length: hosts * pages }, (_, nth) =>

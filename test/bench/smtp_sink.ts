@@ -28,7 +28,7 @@ const smtp = new SMTPServer({
 smtp.on('error', () => {});
 const listening = smtp.listen(0, '127.0.0.1', () => {
   const { port } = listening.address() as { port: number };
-  // How many were accepted, and where.
+  // Answers the number of accepted emails, and the port.
   createServer((_request, response) => response.end(JSON.stringify({ accepted, port }))).listen(
     Number(process.env.PORT),
     '127.0.0.1',

@@ -188,7 +188,7 @@ async function measured(place: Place, load: () => Promise<number>): Promise<Samp
   return { rate: told / seconds, ...Object.fromEntries(cpu), ...(await memoryOf(place.worker)) };
 }
 
-/** What a delivery costs that comes alone. */
+/** Measures a single delivery. */
 async function lone(place: Place, programs: Programs, seconds: number): Promise<Sample> {
   let receipt: Sample = {};
   const { client_cpu = 0, postgres_cpu = 0 } = await measured(place, async () => {
@@ -284,7 +284,7 @@ function nextOf(programs: Programs, count: number): Programs {
   return Array.from({ length: count }, () => programs[turn++ % programs.length] as string);
 }
 
-/** How many webhooks the receiver has seen since it started. */
+/** Counts the webhooks that the receiver has seen since it started. */
 async function received({ receiver }: Place): Promise<number> {
   return Number(await (await request(`${receiver.url}/count`)).body.text());
 }

@@ -18,7 +18,7 @@ interface Exported {
   position: string;
 }
 
-/** What the command prints: objects, and on the last line the position. */
+/** Returns the output of the command: objects, and on the last line the position. */
 async function exported(resource: string, ...options: string[]): Promise<Exported> {
   const { code, stdout, stderr } = await rail(resource, ...options);
   t.same({ code, stderr }, { code: 0, stderr: '' });

@@ -69,7 +69,7 @@ async function startForwarding(program_id: string, to: string, ...more: string[]
   return { ...listening, url: url as string, endpoint_id: endpoint_id as string, lines };
 }
 
-/** What Rail knows of the attempts at an endpoint, in their order, once there are so many. */
+/** Returns the attempts at an endpoint that Rail logged, in their order, once there are so many. */
 async function attemptsAt(endpoint_id: string, count: number): Promise<Json[]> {
   const read = () =>
     service.query(sql`

@@ -28,7 +28,7 @@ async function loadedBy(module: string): Promise<string[]> {
   return JSON.parse(stdout);
 }
 
-/** What takes long to load or much memory, and where it may be loaded only by the work that needs it. */
+/** Packages that take long to load or much memory: only the work that needs them may load them. */
 const of_few = [
   ...['csv-parse', 'fast-xml-parser', 'graphql', 'html-to-text', 'htmlparser2', 'imapflow', 'liquidjs'],
   ...['mailchecker', 'nodemailer', 'pdfkit', 'postal-mime', 'postgraphile', 'prom-client'],

@@ -25,7 +25,7 @@ const bounce = await write(
   ),
 );
 
-/** What the command prints for what it reads. */
+/** Runs the command. */
 const classify = (args: string[], input = '') => command(['mail', 'classify', ...args], {}, input);
 const linesOf = (stdout: string): object[] =>
   stdout

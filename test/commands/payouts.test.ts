@@ -111,7 +111,7 @@ t.test('shows batches, their payouts by status and currency, and errors by code'
     { currency: 'USD', status: 'paid' },
   ]);
 
-  // What a rail reports is for the tests of the rails.
+  // Reports of rails have tests of their own.
   await service.query(sql`
     update program.payout set status = 'failed', failed_at = now(), error_code = 'account_closed', error_message = 'Closed.'
     where batch_id = ${batches[0].id} and currency = 'USD'`);

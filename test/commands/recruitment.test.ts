@@ -110,7 +110,7 @@ t.test('connects an inbox with secrets from standard input, tries its logins, an
   const sender = ['inbox', 'add', ...tenant, '--email', 'grace@acme.com', '--from-name', 'Grace'];
   const add = [...sender, ...serverOf('smtp'), ...serverOf('imap')];
   const oauth = [...sender, '--oauth', 'google', '--client-id', 'client'];
-  // What logs in trusts the authority of the test, which a process reads at its start.
+  // The login trusts the authority of the test, which a process reads at its start.
   const denied = await runRail(t, add, settings, `${password}\nwrong\n`);
   t.match(denied, { code: 1, stdout: '', stderr: /^rail: The IMAP server refused the login\./ });
   const refused: [string[], string, number, RegExp][] = [

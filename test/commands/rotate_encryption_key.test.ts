@@ -92,7 +92,7 @@ t.test('every encrypted column is known to the rotation', async (t) => {
       and c.table_schema not in ('pg_catalog', 'information_schema', 'graphile_worker')
     order by name`);
   const isHash = ({ name }: { name: string }) => /([._](sha256|hmac|hash)|\.fingerprint)$/.test(name);
-  /** What is mailed is kept as it is sent. */
+  /** Emails are stored as they are sent. */
   const isMail = ({ name }: { name: string }) => name.startsWith('core.outgoing_mail.');
   t.same(
     columns.filter((column) => !(isHash(column) || isMail(column))).map(({ name }) => name),

@@ -23,7 +23,7 @@ t.test('collects garbage once when it comes to rest, and again after it was busy
   const stop = collectAtRest(100);
   await until(1);
   await sleep(1_000);
-  // What else this process does may make it busy again.
+  // Other work of this process may make it busy again.
   t.ok(forced.length < 5, `${forced.length} in 10 looks`);
   const before = forced.length;
   work(300);

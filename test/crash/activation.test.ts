@@ -1,4 +1,4 @@
-/** What activates deals, or looks for those who joined, dies: before or after any statement. */
+/** Kills processes that activate deals, or look for those who joined, before or after any statement. */
 import t from 'tap';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import { type Store, transaction } from '../../src/core/postgres/transaction.ts';
@@ -37,7 +37,7 @@ async function waiting(given: Json = {}): Promise<{ id: string; prospect_id: str
   return { id, prospect_id: prospect.id, email };
 }
 
-/** What the job does, in this process: a connection that is cut leaves in the database what a kill leaves. */
+/** Runs the job in this process: a connection that is cut leaves in the database what a kill leaves. */
 const run = (deal_id: string, store: Store): Promise<void> =>
   activateDeal({ organization_id, request_id: null, deal_id, version: 1 }, { store, services: rail.services });
 const through_gate: Store = { ...rail.store, database: gated };
@@ -98,7 +98,7 @@ const counts = (count: number) => ({
 const whole = { status: 'active', last_error: null, stage: 'active', is_linked: true, ...counts(1) };
 const nothing = { status: 'activating', last_error: null, stage: 'agreed', is_linked: true, ...counts(0) };
 
-/** Of so many places: every so many, and the last two. */
+/** Returns some of the places: every so many, and the last two. */
 const some = (count: number): number[] =>
   Array.from({ length: count }, (_, at) => at + 1).filter(
     (nth) => nth % effort.activation_stride === 0 || nth >= count - 1,

@@ -32,7 +32,7 @@ export class Crew {
     started.catch(() => {});
   }
 
-  /** Which one, of those that run; waits for one where none does. */
+  /** Returns one that runs; waits for one where none does. */
   async oneThatRuns(random: () => number): Promise<number> {
     if (this.#starting.size === this.#processes.length) await Promise.race(this.#starting.values());
     const running = this.#processes.map((_, nth) => nth).filter((nth) => !this.#starting.has(nth));

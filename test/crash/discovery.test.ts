@@ -33,7 +33,7 @@ const replace = async (isDead = () => {}) => {
   await next.ready;
 };
 
-/** What must hold once a search and the scan behind it have ended, whatever was killed. */
+/** Checks the invariants once a search and the scan behind it have ended, whatever was killed. */
 async function check(t: Test, organization_id: string, offsets: string[], found: number): Promise<void> {
   t.same(offsets, [...new Set(offsets)], 'no page is paid twice');
   const told = await rail.query<{ type: string; body: string }>(sql`

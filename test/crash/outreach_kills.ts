@@ -151,7 +151,7 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   }, wake);
   plan.progress?.('all emails have an outcome');
   await workers.end();
-  // Of those that were killed some are still open at the other end, and would keep the server.
+  // Closes sockets of killed processes that are still open at the other end, and would keep the server.
   for (const socket of sink.sessions.values()) socket.destroy();
   return check(place.query, sink.accepted, kills, database);
 }

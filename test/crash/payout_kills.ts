@@ -3,7 +3,7 @@ import type { Kill } from './payout_round.ts';
 
 const unavailable = { status: 503, body: { name: 'SERVICE_UNAVAILABLE', message: 'Later.' } };
 
-/** What goes wrong at the provider during a round. A round begins with fetching a token. */
+/** The faults of the provider during a round. A round begins with fetching a token. */
 const troubles: (Fault | undefined)[][] = [
   [],
   [undefined, { kind: 'drop', when: 'after' }],

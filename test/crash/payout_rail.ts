@@ -7,7 +7,7 @@ import { PayPalServer } from '../program/payouts/rails/paypal_server.ts';
 import { control, type Fault, type Movement, runAlone } from '../program/payouts/rails/provider_server.ts';
 
 class CountingPayPal extends PayPalServer {
-  /** How often it was called. */
+  /** Returns the number of its calls. */
   count(): number {
     return this.calls.length;
   }
@@ -18,7 +18,7 @@ export interface PayoutRail {
   credentials: object;
   count(): Promise<number>;
   moved(): Promise<Movement[]>;
-  /** What goes wrong with each of the next calls. */
+  /** Sets the faults of the next calls. */
   script(faults: (Fault | undefined)[]): Promise<unknown>;
 }
 

@@ -20,12 +20,12 @@ export interface PayoutLine {
 
 export type Way = 'rail' | 'file';
 
-/** Where the worker is killed: before or after its nth statement, or at its nth call to the provider: before or after that had its effect. */
+/** The place of a kill: before or after the worker's nth statement, or before or after the effect of its nth call to the provider. */
 export type Kill = { at: 'statement' | 'call'; side: 'before' | 'after'; nth: number };
 
 export interface Outcome {
   killed: boolean;
-  /** Where. */
+  /** The place, as text. */
   text: string;
   faults: string[];
 }
@@ -49,7 +49,7 @@ export async function openPayoutLine(rail: Rail): Promise<PayoutLine> {
   return { rail, provider, gate, merchant, worker };
 }
 
-/** What worker and provider do in a round that nothing disturbs. */
+/** Counts the statements and calls of a round that nothing disturbs. */
 export async function countRound(line: PayoutLine, way: Way): Promise<{ statements: number; calls: number }> {
   let statements = 0;
   void line.gate.stopAt('before', (statement) => {
@@ -83,7 +83,7 @@ export async function killedRound(
 }
 
 interface Armed {
-  /** When it was killed, in milliseconds. */
+  /** Returns the time of the kill, in milliseconds. */
   isKilled(): number | undefined;
   text(): string;
   /** Settles when a new worker is there, if one was killed. */
@@ -148,7 +148,7 @@ export async function replace(line: PayoutLine, isDead: () => unknown = () => {}
   await worker.ready;
 }
 
-/** What a worker does whether there are payouts or not. */
+/** Statements of a worker that have nothing to do with payouts. */
 const not_of_payouts = /core\.worker|pg_backend_pid|outgoing_mail|core\.idempotency|partition/i;
 
 const isPayoutWork = (statement: Statement): boolean => isWork(statement) && !not_of_payouts.test(statement.text);
@@ -204,8 +204,8 @@ async function pollUntilPaid(rail: Rail, shop: Shop, killedAt: () => number | un
 }
 
 /**
- * Whether a poll is to come, so that a slow worker is given no more of them than it makes. What a dead worker had begun is none, nor is what
- * it held of a job that another one replaced.
+ * Returns whether a poll is to come, so that a slow worker is given no more of them than it makes. Work of a dead worker is none, nor is its part of
+ * a job that another one replaced.
  */
 async function isPolling(rail: Rail, is_killed: boolean): Promise<boolean> {
   const jobs = sql`
@@ -225,7 +225,7 @@ async function poll(rail: Rail, shop: Shop, died_at: number | undefined): Promis
   await rail.tick('program/poll_payouts', new Date(Date.UTC(2026, 0, 2) + 60_000 * ++ticks).toISOString());
 }
 
-/** How far the attempts of a round are, as text. */
+/** Returns the state of a round's attempts, as text. */
 async function attemptsOf(rail: Rail, { program_id }: Shop): Promise<string> {
   const attempts = await rail.query(sql`
     select a.id, a.status, a.last_sent_at, a.last_answer, a.claimed_until, a.next_poll_at, a.polls, p.status as payout_status

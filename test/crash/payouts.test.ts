@@ -63,7 +63,7 @@ t.test('creates the payouts of a batch, and freezes its file, once when the work
 t.test('a batch goes on where it was when its worker is killed', async (t) => {
   const shop = await openShop(rail, { min_payout_minor: 1 }, line.merchant);
   const { program_id } = shop;
-  // What a bank is told is encrypted for each partner: copies could not be read.
+  // The data for banks is encrypted for each partner: copies could not be read.
   const payout_method = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
   const ada = await payee(shop, [100, 20], { payout_method });
   const id_of = "'part_' || lpad(n::text, 26, '0')";

@@ -6,11 +6,11 @@ export interface Received {
   event_id: string;
   delivery_id: string;
   attempt: string;
-  /** When it began, in milliseconds since 1970. */
+  /** The time at which it began, in milliseconds since 1970. */
   at: number;
 }
 
-/** What may be sent to an endpoint and not be written yet. */
+/** The number of deliveries that may be sent to an endpoint and not be written yet. */
 export const most_unwritten = 64;
 
 /** Receivers on one server, each under a path of its own. */

@@ -1,7 +1,7 @@
 import { type Caller, eventually, type Json, type Rail, type Received, sql, startReceiver } from '../harness.ts';
 import type { Statement } from '../processes.ts';
 
-/** What one visitor causes: a click, a customer, a sale, and the end of the holding period. */
+/** The effects of one visitor: a click, a customer, a sale, and the end of the holding period. */
 export interface Slice {
   program_id: string;
   endpoint_id: string;
@@ -9,7 +9,7 @@ export interface Slice {
   receiver: Awaited<ReturnType<typeof startReceiver>>;
 }
 
-/** What looks into the database and moves its clock. */
+/** The access to the database and its clock. */
 export type Looker = Pick<Rail, 'query' | 'tick'>;
 
 const types = [
@@ -58,7 +58,7 @@ export const firstReceipts = (received: Received[]): string[] => [
   ...new Set(received.map(({ body }) => body.id as string)),
 ];
 
-/** What is wrong after a slice: nothing, whatever died on the way. */
+/** Returns the faults after a slice: none, whatever died on the way. */
 export async function faultsOf(rail: Looker, { program_id, endpoint_id, receiver }: Slice): Promise<string[]> {
   await eventually(async () => (await restless(rail, endpoint_id)).length === 0, 'the end of all work');
   const events = await rail.query<{ id: string; type: string }>(
@@ -105,13 +105,13 @@ const restless = (rail: Looker, endpoint_id: string): Promise<Json[]> =>
     union all select 'queued' from webhooks.queued_delivery where endpoint_id = ${endpoint_id}
     union all select 'lease' from webhooks.endpoint_queue where endpoint_id = ${endpoint_id} and leased_by is not null`);
 
-/** What a worker asks Postgres whether there is something to do or not. */
+/** Statements by which a worker looks for work, whether there is some or not. */
 const idle_talk =
   /task_id = any|webhooks\.sweep|reap_dead_workers|4 hours|listen "|core\.schedule|scheduled_run|_private_tasks|claim_inboxes|imap_last_seen_at/i;
 
 export const isWork = ({ text }: Statement): boolean => !idle_talk.test(text);
 
-/** Whether an answer brought the worker jobs: they are locked from then on. */
+/** Returns whether an answer brought the worker jobs: they are locked from then on. */
 export const bringsJobs = ({ text }: Statement, answer: Buffer | undefined): boolean =>
   /task_id = any/.test(text) && answer !== undefined && hasRows(answer);
 

@@ -10,7 +10,7 @@ import { bringsJobs, openSlice } from './slice.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 const line = await openLine(rail);
-/** What is left of the test before: a process takes longer to start than to do what is looked at. */
+/** The process that the test before left: a process takes longer to start than to do the work of a test. */
 let left: Process;
 
 t.test('survives kill -9 of the worker between any two statements of the slice', async (t) => {

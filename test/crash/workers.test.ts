@@ -207,7 +207,7 @@ const settled = (): Promise<void> =>
     return left.length === 0;
   }, 'the end of all work');
 
-/** What a worker warned of, the death of another one and the settings of tests aside. */
+/** Returns the warnings of a worker, the death of another one and the settings of tests aside. */
 const complaints = ({ logged }: Process): string[] =>
   logged
     .filter(({ level, msg }) => level >= 40 && !/^workers died|^RAIL_WEBHOOK_ALLOW_PRIVATE/.test(msg))

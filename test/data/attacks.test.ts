@@ -1,6 +1,6 @@
 /**
- * What a login of a data team was seen to try, or could: each statement is refused. Add what is found. Each runs in a session that was made writable,
- * with no limit of time.
+ * Tries the attacks that a login of a data team was seen to make, or could: each statement is refused. Add what is found. Each runs in a session that
+ * was made writable, with no limit of time.
  */
 
 import { raw } from 'sql-template-tag';

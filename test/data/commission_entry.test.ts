@@ -1,4 +1,4 @@
-/** What happened to commissions, told by entries that are only added. The audit at the end of every test file checks that they sum up. */
+/** Checks the history of commissions, in entries that are only added. The audit at the end of every test file checks that they sum up. */
 import sql from 'sql-template-tag';
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';

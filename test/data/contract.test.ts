@@ -64,7 +64,7 @@ t.test('gives money a currency, and times as timestamptz', async (t) => {
   }
 });
 
-/** What no view may read: what identifies visitors, texts of emails and deals, and what others could act by. */
+/** Columns that no view may read: those that identify visitors, texts of emails and deals, and secrets by which others could act. */
 const secret_columns = [
   ...[
     'ip_hash',

@@ -16,7 +16,7 @@ import { type Json, startRail, startReceiver } from '../harness.ts';
 import { graphWith } from './graphql/client.ts';
 import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
 
-// What no rule of Postgres forbids is written, past the triggers.
+// Values that no rule of Postgres forbids are written past the triggers.
 const rail = await startRail({ audit: false });
 const receiver = await startReceiver();
 const { caller } = await fillOrganization(rail, receiver.url);
@@ -59,7 +59,7 @@ t.before(async () => {
   t.ok(written.length > 60);
 });
 
-/** What the API takes from a list, checks against a pattern without `@`, or makes itself. */
+/** Columns whose values the API takes from a list, checks against a pattern without `@`, or makes itself. */
 const checked =
   /^(languages|(blocked_)?countries|country|(country|language)_code|timezone|default_timezone|currency|type|event_types?|kind|method|payout_methods|rail|rate_type|rate_override|tiers|clawback_of|replay_of|resolved_by|slug|subdomain|custom_domain|short_(url|slug|domain))$/;
 

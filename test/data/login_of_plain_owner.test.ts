@@ -1,4 +1,4 @@
-/** Where the service's user is no superuser: what it may not do itself is printed, and what a superuser then runs makes the same login. */
+/** Tests a service whose user is no superuser: it prints the statements that it may not run, and a superuser who runs them makes the same login. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -118,7 +118,7 @@ t.test('the audit tells what opens schema data', async (t) => {
   const login = await createLogin(store, url, terms);
   const found = async () =>
     (await run<{ subject_id: string }>(database, sql`select * from data.audit()`)).map(({ subject_id }) => subject_id);
-  // What has no statement of its own is mended by `rail migrate`.
+  // Privileges without a statement of their own are restored by `rail migrate`.
   const breaks: [subject: string, breaks: string, mends: string][] = [
     ['data.sale', `alter view data.sale owner to ${owner}`, 'alter view data.sale owner to rail_data'],
     [

@@ -120,7 +120,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** How many rows of tables a plan looked at. */
+/** Counts the rows of tables that a plan read. */
 const looked = (plan: Plan): number => {
   const below = (plan.Plans ?? []).reduce((sum, inner) => sum + looked(inner), 0);
   if (plan['Relation Name'] === undefined) return below;
@@ -171,7 +171,7 @@ for (const [name, query] of Object.entries(queries))
     t.not(looked(plan), 0, 'and finds some');
   });
 
-/** What differs between a rollup and the same counted from its rows. */
+/** Returns the differences between a rollup and the same counted from its rows. */
 const differences = (rollup: string, counted: string): Promise<Json[]> =>
   psql.query(`(select 'too much', x.* from (${rollup}) x except all select 'too much', x.* from (${counted}) x)
     union all (select 'missing', x.* from (${counted}) x except all select 'missing', x.* from (${rollup}) x) limit 3`);

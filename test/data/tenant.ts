@@ -36,7 +36,7 @@ export async function fillOrganization(
   return { caller, program_id };
 }
 
-/** What two organizations read, as text, once each has a row: some of it is written by a worker. */
+/** Returns the rows that two organizations read, as text, once each has one: some are written by a worker. */
 export async function rowsOfBoth<Reader>(
   readers: [own: Reader, other: Reader],
   read: (reader: Reader) => Promise<object[]>,

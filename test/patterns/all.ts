@@ -2,7 +2,7 @@
 import { builtPatterns, modules, type Pattern, writtenPatterns } from './collect.ts';
 
 const search = String.raw`/(?:https?:\/\/|\bwww\.)[^\s"]+|(?<![^\s"-])[\w-]+(?:\.[\w-]+)+\/[^\s"]*/giu`;
-/** What is quadratic, and why nobody can make use of it. */
+/** Quadratic patterns, each with the reason why nobody can make use of it. */
 export const bounded: Record<string, string> = {
   '/\\B(?=(\\d{3})+$)/g': 'Digits of an amount: at most 16.',
   '/, .* is not valid JSON$/s': 'A message of JSON.parse, which quotes some signs of the text.',
@@ -14,7 +14,7 @@ export const bounded: Record<string, string> = {
   '/<(https?:[^>]+)>/': 'A mail of the demo, which it wrote itself.',
 };
 
-/** Where a pattern is made that nothing here makes: one as it is made there, or whose it is. */
+/** Patterns that are made elsewhere: one as it is made there, or the name of its owner. */
 const made_elsewhere: Record<string, RegExp | string> = {
   'src/program/tracking/short_link.ts': /(?:^|; *)rail_visitor=([\w-]{24})(?:;|$)/,
   'src/core/http/unknown_path.ts': /^\/recruitment\/v1\/prospects\/[^/]+\/.*$/,
@@ -50,6 +50,6 @@ export const patterns = new Map<string, Pattern>(
 export const checked = [...patterns].filter(([text]) => !(text in bounded));
 
 const lines = new Set(built.map(({ at }) => at));
-/** Where patterns are made that are not among these. */
+/** Places that make patterns which are not among these. */
 export const unseen = made_at.filter((at) => !lines.has(at) && !(at.replace(/:\d+$/, '') in made_elsewhere));
 export const needless = Object.keys(made_elsewhere).filter((file) => !made_at.some((at) => at.startsWith(`${file}:`)));

@@ -36,7 +36,7 @@ function isMaking(node: Node): boolean {
   return is_called && callee.type === 'Identifier' && callee.name === 'RegExp';
 }
 
-/** What `new RegExp` makes while `work` runs. */
+/** Returns the patterns that `new RegExp` makes while `work` runs. */
 export async function builtPatterns(work: () => Promise<unknown>): Promise<Pattern[]> {
   const built: Pattern[] = [];
   const Original = globalThis.RegExp;

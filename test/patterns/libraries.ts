@@ -86,7 +86,7 @@ const readers: Record<string, (text: string) => unknown> = {
   'tldts, 2,048': (text) => parseHost(text.slice(0, 2_048)),
 };
 
-/** What takes more than so long for `length` signs is told. */
+/** The time for `length` signs beyond which a library is reported. */
 const told_ms = 200;
 
 async function timeOf(read: (text: string) => unknown, text: string): Promise<number> {

@@ -82,7 +82,7 @@ function contentOf(group: string[]): string[] {
   return group.slice([...opening].length, -1);
 }
 
-/** What one sign of a pattern takes. */
+/** Returns characters that one sign of a pattern accepts. */
 function samplesOf(sign: string, flags: string): string[] {
   if (/^(?:[*+?^$)|]|\{\d+(?:,\d*)?\}|\\[bB1-9]|\\k<.*>|\(|\|)$/.test(sign)) return [];
   if (!/^[\\[.]/.test(sign)) return [sign];

@@ -1,4 +1,4 @@
-/** How many steps V8 goes back while it tries a pattern on a text: the same on every machine, however busy it is. */
+/** Counts the steps that V8 goes back while it tries a pattern on a text: the same on every machine, however busy it is. */
 import { setFlagsFromString } from 'node:v8';
 import { signsOf } from './signs.ts';
 
@@ -17,7 +17,7 @@ const few_repeats = 400;
 /** More than any bound of a repetition. */
 const least_signs = 1_000;
 
-/** Whether it goes back so few steps on a text that is searched through. */
+/** Returns whether it goes back so few steps on a text that is searched through. */
 function isWithin(source: string, flags: string, text: string, steps: number): boolean {
   // The end of the text is found at last, unless it gives up.
   return limited(`(?:${source})|(?![^])`, flags, steps).exec(text) !== null;

@@ -83,7 +83,7 @@ t.test('data written by the API passes the audit', async (t) => {
 const setByHand = (set: Sql, which: Sql): Promise<unknown> =>
   rail.query(sql`update program.commission set ${set} where ${which} and program.because('edited_by_hand')`);
 
-/** What breaks each invariant, and what mends it again. */
+/** Statements that break each invariant, and that restore it. */
 const corruptions: Record<
   string,
   {
@@ -415,7 +415,7 @@ const auditor = new pg.Client({ connectionString: rail.url });
 await auditor.connect();
 t.teardown(() => auditor.end());
 
-/** What those audits find that look for an invariant. */
+/** Returns the findings of the audits that look for an invariant. */
 async function findingsOf(invariant: string): Promise<Json[]> {
   const those = functions.filter(({ text }) => text.includes(`'${invariant.replaceAll("'", "''")}'`));
   await auditor.query(auditSession);
@@ -501,7 +501,7 @@ interface Plan {
 const isOfValues = ({ 'Node Type': node, Plans: plans = [] }: Plan): boolean =>
   node === 'Values Scan' || (node === 'Result' && plans.length === 0) || (node === 'Append' && plans.every(isOfValues));
 
-/** What a plan does once for each row of something else: quadratic, unless it is a list of values of that row. */
+/** Returns the parts of a plan that run once for each row of something else: quadratic, unless it is a list of values of that row. */
 const perRow = (plan: Plan): Plan[] => [
   ...(plan['Node Type'] === 'Nested Loop' ? (plan.Plans ?? []).slice(1).filter((inner) => !isOfValues(inner)) : []),
   ...(plan['Subplan Name']?.startsWith('SubPlan') ? [plan] : []),

@@ -13,7 +13,7 @@ const nul = 'a\0b';
 const half = 'a\ud800b';
 const no_texts = [5, true, {}, ['a']];
 
-/** What is sent, what is stored of it, and what the reply says. */
+/** The value that is sent, the value that is stored, and the warning of the reply. */
 type Case = [given: unknown, stored: unknown, said?: 'detail_changed' | 'detail_left_out'];
 
 const textCases = (most: number): Case[] => [

@@ -63,13 +63,13 @@ interface Rate {
 const scaled = (value: bigint, numerator: bigint, denominator: bigint): bigint =>
   (2n * value * numerator + denominator) / (2n * denominator);
 
-/** What a sale's commissions came to when one of them was edited, and what was left of its base then. */
+/** The sum of a sale's commissions when one of them was edited, and the rest of its base then. */
 interface Edit {
   total: bigint;
   left: bigint;
 }
 
-/** What a sale is to have earned, said once more and in other words than the service says it. */
+/** Computes the amount that a sale should earn, in other words than the service's. */
 function owed(sale: Json, by: Rate | null, edit?: Edit): bigint {
   const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
   if (by === null || refunded === whole) return 0n;
@@ -83,7 +83,7 @@ function owed(sale: Json, by: Rate | null, edit?: Edit): bigint {
   return cap !== null && earned > BigInt(cap) ? BigInt(cap) : earned;
 }
 
-/** What is left of the base of a rate. */
+/** Returns the rest of the base of a rate. */
 function leftOf(sale: Json, by: Rate): bigint {
   const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
   const parts = [sale.tax_minor, sale.shipping_minor, sale.fee_minor, sale.discount_minor].map(BigInt);
@@ -134,7 +134,7 @@ class Ledger {
     this.rates.set(partner_id, owed(sale, by) > 0n ? by : null);
   }
 
-  /** Whether the sale's partner has earned nothing by it so far: what was cancelled counts, what went with the sale does not. */
+  /** Returns whether the sale's partner has earned nothing by it so far: cancelled commissions count, those that went with the sale do not. */
   async #isNewTo(partner_id: string): Promise<boolean> {
     const earned = await this.shop.list('commissions', `sale_id=${this.sale.id}&partner_id=${partner_id}&kind=sale`);
     return earned.length === 0 && !this.removed.has(partner_id) && !this.edits.has(partner_id);
@@ -223,7 +223,7 @@ class Ledger {
         if (step.do === 'remove') await merchant.delete(`/v1/commissions/${one.id}`);
         else await merchant.post(`/v1/commissions/${one.id}/${step.do}`);
         if (one.kind !== 'sale') return this.#decide(one, 0);
-        // What corrects it goes with it.
+        // The corrections of a commission go with it.
         for (const { id } of others) this.decided.delete(id);
         this.rates.set(one.partner_id, null);
         this.edits.delete(one.partner_id);
@@ -278,7 +278,7 @@ class Ledger {
     this.decided.set(id, { partner_id, before, now });
   }
 
-  /** How much less, and how much more, people decided that a partner may have of the sale. */
+  /** Returns how much less, and how much more, people decided that a partner may have of the sale. */
   #decisions(partner_id: string): { less: bigint; more: bigint } {
     const changes = [...this.decided.values()]
       .filter((one) => one.partner_id === partner_id)
@@ -300,17 +300,17 @@ class Ledger {
   async #reassign(path: string): Promise<void> {
     const other = this.partners.find(({ id }) => id !== this.sale.partner_id) as Json;
     const live = await this.#live();
-    // What was decided by hand holds when the sale comes back.
+    // A decision by hand holds when the sale comes back.
     const kept = !(await this.#isNewTo(other.id));
     const by = kept ? (this.rates.get(other.id) ?? null) : this.#rateNow();
     const request = () => this.shop.merchant.request('PATCH', path, { partner_id: other.id });
-    // What a rate pays before refunds must be a safe integer too: the commission is made with it.
+    // The amount of a rate before refunds must be a safe integer too: the commission is made with it.
     const made = kept ? this.sale : { ...this.sale, refunded_minor: 0 };
     if (isTooLarge(made, by, kept ? this.edits.get(other.id) : undefined))
       return expect(request(), 'invalid_parameter');
     const { status, body } = await request();
     check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
-    // What was open is deleted, and its rate with it, unless it was edited.
+    // An open commission is deleted, and its rate with it, unless it was edited.
     for (const { id, partner_id, kind } of live.filter(isOpen)) {
       if (partner_id === other.id) continue;
       this.decided.delete(id);

@@ -10,7 +10,7 @@ const half = many / 2;
 const parallel = <T>(call: (nth: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: many }, (_, nth) => call(nth)));
 
-/** How often each status was answered. */
+/** Counts the answers by status. */
 function statusesOf(answers: Answer[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;

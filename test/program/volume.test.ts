@@ -1,4 +1,4 @@
-/** What is created under a parent touches as many blocks behind 5,000 others as it does at first. */
+/** Checks that creating an object touches as many blocks behind 5,000 others as at first. */
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
@@ -119,7 +119,7 @@ async function checked(check: (tx: Tx) => Promise<void>): Promise<number> {
     select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as blocks from pg_class c where c.relnamespace = 'program'::regnamespace`;
   for (let nth = 0; nth < 3; nth++) {
     await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
-      // What the session has read before may be among it.
+      // Blocks that the session has read before may be among them.
       const before = await tx.one<{ blocks: number }>(read);
       await check(tx);
       counts.push((await tx.one<{ blocks: number }>(read)).blocks - before.blocks);

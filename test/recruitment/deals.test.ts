@@ -31,7 +31,7 @@ const terms = { rate_type: 'percent', rate_value: 2000, currency: 'USD' };
 const open = ({ caller, program_id }: Opened, prospect: Json, given: Json = {}): Promise<Json> =>
   caller.post(deals, { prospect_id: prospect.id, program_id, terms: { ...terms, ...given } });
 const ask = ({ caller }: Opened, path: string, body?: Json) => caller.request('POST', `${deals}/${path}`, body);
-/** What was told of a prospect so far, in the order of the events, without their adding. */
+/** Returns the events about a prospect so far, in their order, without those of its adding. */
 const told = async ({ receiver }: Opened, { id }: Json, count: number): Promise<[string, Json][]> => {
   const events = () =>
     receiver.received.filter(({ body }) => body.data.prospect_id === id && !/added|revealed/.test(body.type));
@@ -615,7 +615,7 @@ let tick = '2030-01-01T00:00:00.000Z';
 
 const invite = ({ caller }: Opened, { id }: Json): Promise<Json> =>
   caller.post(`${v1}/prospects/${id}/invite`, { via: 'mark' });
-/** What was told of joining, by prospect: its source. */
+/** Returns the events about joining, by prospect: the source. */
 const joined = async (opened: Opened): Promise<[string, string][]> =>
   (await sequence(opened))
     .filter(([type]) => type === 'affiliate.signed_up')

@@ -106,7 +106,7 @@ t.test('demands every key of every type, null where there is no value', async (t
   }
 });
 
-/** What must never be in an event: addresses, the text of a mail, a typed search text, the terms of a deal. */
+/** Texts that must never be in an event: addresses, the text of a mail, a typed search text, the terms of a deal. */
 const forbidden = [
   ...['ada@example.com', 'Ada Lovelace <ada@example.com>', 'mailto:ada@example.com', 'ada%40example.com@x'],
   ...['Dear Ada, we like your site.\n\nWould you join our program?', 'best espresso grinder under 500'],

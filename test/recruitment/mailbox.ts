@@ -20,7 +20,7 @@ const authority = createAuthority('Rail test mail authority');
 export const identity = authority.issue({ name: 'localhost' });
 tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority.cert]);
 
-/** What clients in other processes must trust. */
+/** The certificate that clients in other processes must trust. */
 export const authority_certificate = authority.cert;
 export const username = 'grace';
 export const password = 'app-password';
@@ -85,7 +85,7 @@ export interface TokenServer {
   url: string;
   /** The forms that were posted. */
   received: URLSearchParams[];
-  /** What it answers from now on. */
+  /** The answer from now on. */
   answer: { status: number; body: Json };
 }
 

@@ -4,7 +4,7 @@ import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
 import { startSearxng } from './discovery/search_servers.ts';
 import { base, blog, ended, scanBehind, scannedBrand, shop, startWeb } from './discovery/web.ts';
 
-/** What people typed, and what their pages say: no event may hold any of it. */
+/** Texts that people typed, and texts of their pages: no event may hold any of them. */
 const typed = {
   query: 'best sourdough ovens under 500',
   name: 'Jane Q. Baker',
@@ -15,7 +15,7 @@ const typed = {
   list: 'Spring favourites',
 };
 
-/** What is told, in its order, of a prospect's way from a search to Do not contact. */
+/** The events of a prospect's way from a search to Do not contact, in their order. */
 const story = [
   ...['scan.failed', 'search.completed', 'scan.completed', 'search.failed'],
   ...['affiliate.added', 'email.revealed', 'email.revealed', 'affiliate.saved', 'affiliate.saved'],

@@ -12,7 +12,7 @@ const world = await startDemoWorld({ search_credentials: {} } as never);
 t.teardown(() => world.close());
 const { name_servers, search_credentials, visit_interval_ms, is_demo } = world.services;
 const rail = await startRail({ own: { name_servers, search_credentials, visit_interval_ms, is_demo } });
-// What the links in emails lead to.
+// The links in emails lead here.
 rail.services.base_url = rail.address;
 
 const { inbox_email, mail_username: username, mail_password: password, website_url } = world.fields;
@@ -153,7 +153,7 @@ t.test(
     });
     t.match(sale.commissions, [{ amount_minor: 2_475, partner_id }]);
     await story.until('affiliate.signed_up', { prospect_id: friend.id });
-    // What is told last of each of them.
+    // The last event about each of them.
     await story.until('affiliate.stage_changed', { prospect_id: Lena }, 5);
     await story.until('affiliate.stage_changed', { prospect_id: friend.id });
 

@@ -1,6 +1,6 @@
 /**
- * How often a test repeats what it makes up: `npm test` as often as each kind of it needs, `npm run soak -- repeats` as often as there is time.
- * What a test names, such as a side of a statement that a process is killed at, comes up at least once in both.
+ * The repetitions of tests that make up their input: in `npm test` as many as each kind needs, in `npm run soak -- repeats` as many as there is time
+ * for. A case that a test names, such as a side of a statement that a process is killed at, comes up at least once in both.
  */
 
 const efforts = {
@@ -20,7 +20,7 @@ const efforts = {
   reading_kills: { test: 1, soak: 30 },
   /** Events that each of 12 endpoints receives while a worker is killed. */
   events_of_killed_worker: { test: 50, soak: 500 },
-  /** Of the statements at which an activation is killed, every so many. */
+  /** The stride over the statements at which an activation is killed. */
   activation_stride: { test: 3, soak: 1 },
   /** Texts that a pattern may be slow on: first those that it repeats itself. */
   texts_of_pattern: { test: 8, soak: 60 },
@@ -60,5 +60,5 @@ export const effort = Object.fromEntries(Object.entries(efforts).map(([name, eac
   number
 >;
 
-/** What `npm test` makes up is the same each time. A soak makes up something else each time, and says by which seed where it fails. */
+/** The seed: `npm test` makes up the same each time. A soak makes up something else each time, and prints the seed where it fails. */
 export const seeded: { seed?: number } = chosen === 'soak' ? {} : { seed: 1 };

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** What this process has started ends as soon as it is gone itself, however it ends: a shell waits for the end of its standard input, which this process holds open. */
+/**
+ * Ends the children of this process as soon as it is gone itself, however it ends: a shell waits for the end of its standard input, which this
+ * process holds open.
+ */
 
 /** Stops the Postgres in a data directory by a signal that saves nothing, and removes the directory. */
 export const endWithProcess = (dataDir: string): void => void whenGone(stop_postgres, dataDir);
@@ -21,7 +24,7 @@ function whenGone(script: string, ...args: string[]): ChildProcess {
   return shell;
 }
 
-/** Where Postgres was stopped in order, its file is gone. */
+/** The file is gone if Postgres was stopped in order. */
 const stop_postgres = `
   cat
   pid=$(head -n 1 "$1/postgres/postmaster.pid" 2>/dev/null)

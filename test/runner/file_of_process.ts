@@ -1,6 +1,6 @@
 import root, { type Test } from 'tap';
 
-/** What `import t from 'tap'` gives in a process that runs several test files: the test that stands for the file that runs. */
+/** The `t` of `import t from 'tap'` in a process that runs several test files: the test that stands for the file that runs. */
 
 let current: Test = root;
 

@@ -10,7 +10,7 @@ import { type Lock, tryLock } from '../../src/embedded_postgres/lock.ts';
 const stop_ms = 15_000;
 /** A disk that Linux keeps in memory. */
 const memory = '/dev/shm';
-/** What a run has on its disk at a time, at most. */
+/** The most disk space of a run at a time. */
 const room = 4 * 2 ** 30;
 
 /**

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { shareProcess } from './shared_process.ts';
 
-/** What a run says of files with these texts, one after the other, and of their end. */
+/** Returns the results of files with these texts, one after the other, and of their end. */
 async function resultsOf(t: Test, ...texts: string[]) {
   const names = texts.map((_, nth) => `file_${nth}.test.ts`);
   const files = names.map((name, nth) => [name, `import t from 'tap';\n${texts[nth]}`]);

@@ -4,7 +4,7 @@ import { runTestFile } from './test_file.ts';
 
 const begin = `import t from 'tap';\n`;
 
-/** What a run says of a file with this text. */
+/** Returns the result of a file with this text. */
 async function resultOf(t: Test, text: string) {
   const directory = t.testdir({ 'some.test.ts': begin + text });
   const { seconds, ...result } = await runTestFile(join(directory, 'some.test.ts'), {}, { isOnly: false });

@@ -9,7 +9,7 @@ import type { Test } from 'tap';
 import { flags as flags_of_worker } from '../../src/commands/small_memory.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
-/** What loads the rest. Not every file there is: some do their work as soon as they are loaded. */
+/** The modules that load the rest. Not every file is named: some do their work as soon as they are loaded. */
 const service = [
   'src/command_line/rail.ts',
   'src/worker.ts',

@@ -3,7 +3,7 @@ import { read } from '../../src/recruitment/replies/words.ts';
 import { random, shuffle } from './random.ts';
 import { type Example, train } from './training.ts';
 
-/** What a model says of a text that it has not learned. */
+/** The answer of a model about a text that it has not learned. */
 export interface Classified {
   example: Example;
   shares: Record<Label, number>;

@@ -16,9 +16,9 @@ export interface Example {
 }
 const epochs = 6;
 const learning_rate = 0.1;
-/** How strongly weights are drawn to zero at each step. */
+/** The strength with which weights are drawn to zero at each step. */
 const decay = 0.0004;
-/** How many variants of each text are learned beside it. */
+/** The number of variants of each text that are learned beside it. */
 const variants = 3;
 
 /** The texts under `texts/`: a line is a label, a tab and the text, in which `\n` is a new line. The file's name is their language. */
@@ -91,7 +91,7 @@ function quantized(weights: Float64Array): Pick<Model, 'weights' | 'scale'> {
 /** One of every this many texts stands for the others: its features tell whether the code that makes them has changed. */
 const sampled = 25;
 
-/** What the weights follow from: the texts, what stands around them, the phrases and the features. */
+/** Returns the hash of the sources of the weights: the texts, the phrases around them, the phrases and the features. */
 export function fingerprint(examples: readonly Example[]): string {
   const hash = createHash('sha256').update(JSON.stringify([examples, epochs, learning_rate, decay, variants]));
   hash.update(readFileSync(join(import.meta.dirname, 'texts', 'around.txt')));

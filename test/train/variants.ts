@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What may stand around a text and says nothing of its kind: greetings, asides, closings, by language. */
+/** Phrases around a text that say nothing of its kind: greetings, asides, closings, by language. */
 const around = new Map<string, string[]>();
 for (const line of readFileSync(join(import.meta.dirname, 'texts', 'around.txt'), 'utf8').split('\n')) {
   const [language, part, text] = line.split('\t');

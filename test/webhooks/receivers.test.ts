@@ -13,7 +13,7 @@ const rail = await startRail();
 const folder = join(import.meta.dirname, '../../src/webhooks/receivers');
 
 interface Language {
-  /** What says that it is installed. */
+  /** The command that shows that it is installed. */
   check: [string, ...string[]];
   run: (file: string, port: number) => [string, ...string[]];
 }

@@ -183,7 +183,7 @@ async function blocksOf(statement: Sql): Promise<number> {
   return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
 }
 
-/** What a statement reads before and after `work` that another transaction was open for. */
+/** Returns the blocks that a statement reads before and after `work` that another transaction was open for. */
 async function blocksBeside(statement: Sql, work: () => Promise<unknown>): Promise<[number, number]> {
   const snapshot = await rail.store.database.connect();
   try {

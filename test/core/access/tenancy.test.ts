@@ -130,7 +130,7 @@ t.test('the rows of the other organization are there all the same', async (t) =>
   }
 });
 
-/** What a table answers that takes inserts alone. */
+/** The error of a table that accepts inserts alone. */
 const append_only = 'P0001';
 
 t.test('it can neither write a row for another organization nor move one there', async (t) => {

@@ -118,7 +118,7 @@ t.test('the description is made by the first request for one of its texts, and o
   t.equal(readings, 1);
 });
 
-/** What test keys may do with samples, and with nothing else. */
+/** Operations that test keys may call on samples, and on nothing else. */
 const on_samples = ['prospects.get', 'prospects.save', 'prospects.hide', 'prospects.move', 'notes.create'];
 
 t.test('each product has a document of its own, with its operations, events and examples', async (t) => {
@@ -419,7 +419,7 @@ t.test('the verify() that is published says true of what is genuine, and false o
   }
 });
 
-/** What a schema finds wrong. */
+/** Returns the faults that a schema finds. */
 const faults = (schema: z.ZodType, value: unknown): string[] =>
   schema.safeParse(value).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
 
@@ -436,7 +436,7 @@ function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): string[] {
     .map(([name]) => name);
 }
 
-/** What stands under a heading of llms-full.txt. */
+/** Returns the text under a heading of llms-full.txt. */
 function sectionOf(level: '##' | '###', title: string): string {
   const [, rest] = whole.split(`\n${level} ${title}\n`);
   t.ok(rest, `llms-full.txt has a section ${title}`);

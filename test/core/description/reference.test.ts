@@ -210,7 +210,7 @@ t.test('says below which path its operations are, where BASE_URL has one', async
 const scriptIn = (html: string): string =>
   /<script type="text\/javascript">([^<]+)<\/script>/.exec(html)?.[1] as string;
 
-/** What the page gives to Scalar. */
+/** Returns the settings that the page gives to Scalar. */
 const settingsIn = (html: string): Json => JSON.parse(/'#app', (\{.*\})\)/s.exec(scriptIn(html))?.[1] as string);
 
 const hashOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`;

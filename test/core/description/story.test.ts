@@ -28,7 +28,7 @@ const replyOf = (name: string): Json => shown.find(({ at }) => at === `reply of 
 const bodyOf = (name: string): Json => shown.find(({ at }) => at === `body of ${name}`)?.value as Json;
 const dataOf = (type: string): Json => shown.find(({ at }) => at === type)?.value as Json;
 
-/** Where a body's field of the same name means something else than the record's. */
+/** Fields of bodies that mean something else than the record's of the same name. */
 const other_meaning: Record<string, string[]> = { 'sales.refund': ['amount_minor'] };
 /** Bob, who applies, Grace as a partner, and a test event, which is in no log. */
 const elsewhere = [

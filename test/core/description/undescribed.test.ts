@@ -143,7 +143,7 @@ const exampleOf = ({ example, examples }: Json): unknown => example ?? examples?
 
 const isCursor = (name: string): boolean => ['starting_after', 'ending_before'].includes(name);
 
-/** What a query must have besides. */
+/** Returns the required parameters of a query. */
 const requiredOf = ({ parameters }: Json, place: string): Json =>
   Object.fromEntries(
     parameters

@@ -31,8 +31,8 @@ const merchant = callerOf(address, key, organization_id);
 const program = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
 
 /**
- * What a request is answered whose database stands still at a statement. On a busy machine a request may not come so far within the time for
- * an answer: then another one follows.
+ * Returns the answer to a request whose database stands still at a statement. On a busy machine a request may not come so far within the time for an
+ * answer: then another one follows.
  */
 async function answeredFrozen<Answer>(ask: () => Promise<Answer>, picks: (statement: Statement) => boolean) {
   let isFrozen = false;

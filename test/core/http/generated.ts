@@ -11,7 +11,7 @@ import { type Answer, type Caller, type Rail, startReceiver } from '../../harnes
 import { resourceNamedBy, resourceOf, resources, World } from '../../samples.ts';
 
 export interface GeneratedRequest {
-  /** Of the operation. */
+  /** The name of the operation. */
   name: string;
   path: string;
   body: string | undefined;

@@ -74,7 +74,7 @@ async function lock(table: string): Promise<{ pid: number; unlock(): Promise<voi
   return { pid: rows[0].pid, unlock: () => client.end() };
 }
 
-/** How many connections of the API do something, or hold a transaction. */
+/** Counts the connections of the API that do something, or hold a transaction. */
 async function busy(): Promise<number> {
   const [row] = await rail.query<{ count: number }>(
     sql`select count(*) as count from pg_stat_activity where application_name = ${name} and state <> 'idle'`,

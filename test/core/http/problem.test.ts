@@ -38,7 +38,7 @@ const program = await merchant.post('/v1/programs', acme);
 const baseUrl = (app: { server: { address(): unknown } }) =>
   `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 
-/** What every refusal has, whatever refused it. */
+/** Checks the parts of every refusal, whatever refused it. */
 function isRefused(t: Test, { status, headers, body }: Answer, expected: ProblemCode, param?: string): void {
   t.equal(body.error?.code, expected);
   t.equal(status, problems[expected].status);

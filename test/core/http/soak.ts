@@ -6,15 +6,15 @@ import { callerOf, type Json, startRail } from '../../harness.ts';
 import { type Process, startProcess } from '../../processes.ts';
 import { answerOf, describe, type GeneratedRequest, makeKnown, requestsOf } from './generated.ts';
 
-/** What one request may keep the event loop busy for. */
+/** The time for which one request may keep the event loop busy. */
 const most_stall_ms = 200;
-/** What one request may take at all. */
+/** The time of one request. */
 const most_request_ms = 30_000;
 const progress_ms = 5_000;
-/** Of these, the one that was running when the event loop stalled is found: more than are sent until that is told. */
+/** The recent requests among which the one that ran when the event loop stalled is found: more than are sent until the stall is reported. */
 const most_recent = 5_000;
 
-/** Of a request, in a message. */
+/** The length of a request in a message. */
 const most_shown = 2_000;
 
 interface Sent extends GeneratedRequest {

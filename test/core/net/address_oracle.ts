@@ -1,11 +1,11 @@
-/** What the address guard is checked by: an oracle of its own, and arbitrary addresses in every spelling. */
+/** The oracle that the address guard is checked against, and arbitrary addresses in every spelling. */
 import fc from 'fast-check';
 
 export function isListedPublic(integer: number): boolean {
   return !IPV4_RANGES.some(([first, last]) => integer >= first && integer <= last);
 }
 
-/** Of an address as Node writes it: dotted, or groups of which one run of zeros may be left out. */
+/** Returns whether an address in Node's form is public: dotted, or groups of which one run of zeros may be left out. */
 export function isListedPublicAddress(address: string): boolean {
   if (!address.includes(':')) return isListedPublic(integerOf(address));
   const tail = /[^:]+\..+$/.exec(address)?.[0];

@@ -29,10 +29,10 @@ import { type RecordType, type Reply, startNameServer } from './name_server.ts';
 const PRODUCTION = { allowPrivate: false, ownHosts: ['api.rail-service.com'] };
 const ATTACKS = effort.hostile_addresses;
 const AT_A_TIME = 40;
-/** How often an attack that should reach a public address is made until it does. */
+/** The tries of an attack that should reach a public address. */
 const TRIES = 10;
 
-/** What a name is said to be when it is saved and when it is sent to. */
+/** The answers about a name when it is saved and when it is sent to. */
 type Script = Record<'save' | 'send', Record<RecordType, Reply>>;
 /** A URL; where it has a script, `{name}` in it stands for a name of its own. */
 type Hostile = { url: string; script?: Script };
@@ -58,7 +58,7 @@ t.test(`${ATTACKS.toLocaleString('en')} hostile URLs and host answers lead to no
     if (!url || !/^https?:$/.test(url.protocol)) return true;
     if (script) await resolvePublicAddresses(url.hostname, { allowPrivate: false, nameServers }).catch(() => {});
     stage.turnToSending(name);
-    // What was refused when it was saved is sent to all the same: the connection is guarded by itself.
+    // A refused URL is sent to all the same: the connection is guarded by itself.
     const tried = new Set<string>();
     const { code, message } = await watching.run(tried, () => send(agent, url, name));
     stage.end(name);
@@ -104,7 +104,7 @@ t.test('neither 100 dead name servers nor 100 that talk nonsense hold up a good 
     return type === 'A' ? ['1.2.3.4'] : [];
   });
   const resolve = (name: string) => resolvePublicAddresses(name, { allowPrivate: false, nameServers });
-  /** What became of the names, and which of them had ended as the good one was answered. */
+  /** Returns the results of the names, and those that had ended as the good one was answered. */
   const resolveAll = async () => {
     queries.splice(0);
     const ended = new Map<string, string>();
@@ -306,7 +306,7 @@ function createStage() {
   };
 }
 
-/** What must be connected to: the addresses of a name that has no others, when neither answer is broken. */
+/** Returns the addresses that must be connected to: of a name that has no others, when neither answer is broken. */
 function publicRecords({ A, AAAA }: Record<RecordType, Reply>): string[] {
   if (!A.records || !AAAA.records) return [];
   const addresses = [...A.records, ...AAAA.records].filter((record) => !record.endsWith('.'));

@@ -12,7 +12,7 @@ export interface Reply {
   records?: string[];
   /** 2: the server failed, 3: there is no such name. */
   rcode?: number;
-  /** Whether UDP gets none of the records, but word to ask by TCP. */
+  /** True if UDP gets none of the records, but word to ask by TCP. */
   isTruncated?: boolean;
   /** Sent as it is, after the query's id. */
   garbage?: Buffer;

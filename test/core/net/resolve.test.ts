@@ -6,7 +6,7 @@ import { startNameServer } from './name_server.ts';
 const NAME = 'hooks.merchant-shop.com';
 /** Global unicast by every list, yet given to nobody: packets to it go nowhere. */
 const PUBLIC_IPV6_OF_NOBODY = '3ffe:0:0:0:0:0:0:1';
-/** Of what is a matter of seconds: a busy machine may stand still for as long, and the timers of a process go off before it reads what has come. */
+/** The tries of tests that depend on seconds: a busy machine may stand still for as long, and the timers of a process go off before it reads what has come. */
 const most_tries = 10;
 
 t.test('gives all addresses of a name, by way of its CNAME', async (t) => {
@@ -95,7 +95,7 @@ t.test(
       return name.startsWith('malformed') || type === 'A' ? ['1.2.3.4'] : [];
     });
     const other = await startNameServer(t, (_name, type) => (type === 'A' ? ['1.2.3.5'] : []));
-    /** What had ended as the good names were answered, and as the dead ones were given up whose limit was shorter. */
+    /** Returns the names that had ended as the good ones were answered, and as the dead ones were given up whose limit was shorter. */
     const ask = async () => {
       const ended: string[] = [];
       const stop = new AbortController();

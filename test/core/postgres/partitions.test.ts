@@ -117,7 +117,7 @@ t.test(
       );
     const idOf = (prefix: string, week: number): string =>
       `${prefix}_${idTimePart(Date.parse(weeks[week] as string) + 86_400_000)}0000000000000000`;
-    // Of the first week a delivery waits for its retry, and of the second an event that is older than its delivery is in a queue.
+    // In the first week a delivery waits for its retry, and in the second an event that is older than its delivery is in a queue.
     const { organization_id } = await rail.organization();
     const deliver = (id: string, event_id: string, next_attempt_at: string | null) => sql`
     insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, queue_position, next_attempt_at)

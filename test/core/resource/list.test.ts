@@ -329,7 +329,7 @@ function filterValue(name: string, shape: Json): unknown {
 interface Tenant {
   organization_id: string;
   program_id: string;
-  /** What follows the prefix in the id of a row in the middle of each list, and of the newest. */
+  /** The part after the prefix in the id of a row in the middle of each list, and of the newest. */
   tail: string;
   newest: string;
 }
@@ -340,7 +340,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** What a list answers, and what is done with each of its statements. */
+/** Reads a list, and handles each of its statements. */
 function listOf(
   { organization_id, program_id, newest }: Tenant,
   operation: Operation,

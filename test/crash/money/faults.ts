@@ -1,4 +1,4 @@
-/** What is wrong after the kills: of what clients were answered, of the money, and of what receivers were told. */
+/** Finds the faults after the kills: in the answers to clients, in the money, and in the webhooks of receivers. */
 import { raw, type Sql } from 'sql-template-tag';
 import { type Json, sql } from '../../harness.ts';
 import type { Movement } from '../../program/payouts/rails/provider_server.ts';
@@ -12,7 +12,7 @@ const most_shown = 5;
 const faults = (what: string, those: readonly unknown[]): string[] =>
   those.length === 0 ? [] : [`${those.length} ${what}: ${JSON.stringify(those.slice(0, most_shown))}`];
 
-/** What an answered request made is there once, and nothing else is: each was asked for until it was answered. */
+/** Checks that the result of each answered request exists once, and nothing else does: each was sent until it was answered. */
 export async function faultsOfAnswers(query: Query, { program_id, made }: Shop): Promise<string[]> {
   const found: string[] = [];
   for (const [noun, ids] of Object.entries(made) as [Noun, string[]][]) {
@@ -67,7 +67,7 @@ export async function faultsOfPayouts(query: Query, shops: Shop[], moved: Moveme
 
 const of_event = (field: string) => `e.body::json #>> '{data,${field}}'`;
 
-/** What each type is told of once: rows of a table, by the field that names them. */
+/** The types that are emitted once: rows of a table, by the field that names them. */
 const told_once: Record<string, { table: string; field: string; rows?: string; events?: string }> = {
   'referral.created': { table: 'referral', field: 'referral_id' },
   'sale.created': { table: 'sale', field: 'sale_id' },

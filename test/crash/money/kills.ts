@@ -28,7 +28,7 @@ export interface Plan {
 
 export interface Outcome {
   kills: Record<Victim, number>;
-  /** How many requests were answered, events told and webhooks received. */
+  /** The number of answered requests, emitted events and received webhooks. */
   requests: number;
   webhooks: number;
   payouts: number;
@@ -47,7 +47,7 @@ const endpoints_of = [1, 6];
 /** Before each kill so many requests are answered. */
 const answers_a_kill = 15;
 const most_wait_ms = 400;
-/** What a worker that died had claimed of payouts is free after three minutes. */
+/** The time until payouts that a dead worker had claimed are free: after three minutes. */
 const patience_ms = 600_000;
 
 interface House {
@@ -106,7 +106,7 @@ const kill: Record<Victim, (house: House, below: Plan['below']) => Promise<void>
   api: ({ apis }, below) => killOne(apis, below),
   worker: ({ workers }, below) => killOne(workers, below),
   async postgres({ postgres, apis, workers }) {
-    // What loses Postgres while it starts ends, for its supervisor to start it again.
+    // A process that loses Postgres while it starts ends, for its supervisor to start it again.
     await Promise.all([apis.allRun(), workers.allRun()]);
     await postgres.kill();
     await postgres.reopen();
@@ -169,7 +169,7 @@ async function openShop(house: House, urls: string[]): Promise<Shop & { endpoint
 
 const day_ms = 86_400_000;
 
-/** What the clock of the workers does rarely, it does often: it matures what is due by now, or in two days, and looks at payouts. */
+/** Runs the rare schedules of the workers often: matures commissions that are due by now, or in two days, and looks at payouts. */
 function startClock({ tick, query }: House, below: Plan['below']): { stop(): Promise<void> } {
   let is_over = false;
   const ticking = (async () => {

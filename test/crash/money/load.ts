@@ -7,7 +7,7 @@ import type { Crew } from '../crew.ts';
 
 export type Noun = 'click' | 'customer' | 'sale' | 'refund' | 'payout_batch';
 
-/** What was answered with success: the ids, of refunds the merchant's own. */
+/** The ids of successful answers; of refunds the merchant's own. */
 export type Made = Record<Noun, string[]>;
 
 export interface Shop {
@@ -32,7 +32,7 @@ export class Load {
   readonly #working: Promise<unknown>[] = [];
   #failure: unknown;
   #stopping = false;
-  /** How many requests were answered. */
+  /** The number of answered requests. */
   answered = 0;
 
   constructor(apis: Crew, below: (bound: number) => number) {

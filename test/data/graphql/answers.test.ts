@@ -1,4 +1,4 @@
-/** What GraphQL answers: rows of schema data in the shape of the REST API, to keys that may read data, and to nobody else. */
+/** Tests the answers of GraphQL: rows of schema data in the shape of the REST API, to keys that may read data, and to nobody else. */
 import sql from 'sql-template-tag';
 import t from 'tap';
 import { startRail, startReceiver } from '../../harness.ts';

@@ -1,4 +1,4 @@
-/** What is refused before anything is read, however it is written; and what is given up because it takes too long. */
+/** Tests queries that are refused before anything is read, however they are written, and those that are given up because they take too long. */
 import { threadId } from 'node:worker_threads';
 import { getIntrospectionQuery } from 'graphql';
 import pg from 'pg';

@@ -47,7 +47,7 @@ async function fillClicks(): Promise<void> {
       await shop.click(partner, { value, ...(country ? { country } : {}) });
 }
 
-/** Of a campaign and of none, on several days. */
+/** Writes messages of a campaign and of none, on several days. */
 async function fillMessages(): Promise<void> {
   for (const at of [1, 2, 3].map(day))
     for (const in_campaign of [true, false])
@@ -92,7 +92,7 @@ interface Asked {
   order?: string[] | null;
 }
 
-/** What a list gives for these arguments: its rows as texts. */
+/** Returns the rows of a list for these arguments, as texts. */
 async function read({ name, order, columns }: List, asked: Asked) {
   const [count, cursor] = asked.last === undefined ? ['first', 'after'] : ['last', 'before'];
   const { list } = await graph.data(

@@ -22,7 +22,7 @@ t.test('knows automatic replies by their fields', async (t) => {
     { 'X-POST-MessageClass': '9; Autoresponder' },
     { 'X-Auto-Response-Suppress': 'All', 'X-MS-Exchange-Inbox-Rules-Loop': 'grace@blog.example' },
     { 'Return-Path': '<>', Precedence: 'bulk' },
-    // Of these a person looks whether somebody wrote it all the same.
+    // Headers for which a person looks whether somebody wrote the mail all the same.
     { 'Return-Path': '<>' },
     { Precedence: 'bulk' },
     { Precedence: 'list' },

@@ -84,7 +84,7 @@ t.test('leaves what somebody wrote', async (t) => {
   for (const text of texts) t.equal(written(text), text);
 });
 
-/** What is classified of a mail in HTML, and of one whose text was made from it without its links. */
+/** Returns the classified text of a mail in HTML, and of one whose text was made from it without its links. */
 const classified = (html: string, text = ''): string => readWritten({ text, html }).own_words;
 const link = (words: string): string => `<a href="https://news.example/u?id=1">${words}</a>`;
 

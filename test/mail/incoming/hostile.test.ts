@@ -19,7 +19,7 @@ const nested = (depth: number): string => {
   return `From: grace@blog.example\n${body}`;
 };
 
-/** What is mutated: one mail of each kind. */
+/** The mails that are mutated: one of each kind. */
 const seeds = [
   mail(
     {},

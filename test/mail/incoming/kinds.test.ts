@@ -1,4 +1,4 @@
-/** What people and their programs send in answer to an email, tried by kind. */
+/** Tries mails that people and their programs send in answer to an email, by kind. */
 import t from 'tap';
 import { classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { classifyReply } from '../../../src/recruitment/replies/classify.ts';

@@ -1,4 +1,4 @@
-/** What servers say in a refusal, in the words of many: whether the address is dead, and whether they block whoever sends. */
+/** Tries refusals in the words of many servers: whether the address is dead, and whether they block the sender. */
 import t from 'tap';
 import { classifyRefusal, isBlock } from '../../../src/mail/incoming/bounces/verdict.ts';
 

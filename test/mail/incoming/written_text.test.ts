@@ -3,7 +3,7 @@ import { boundedHtml } from '../../../src/mail/incoming/writing/bounded_html.ts'
 import { readHtml } from '../../../src/mail/incoming/writing/html.ts';
 import { readWritten } from '../../../src/mail/incoming/writing/written_text.ts';
 
-/** What the writer adds in all cases but those that say otherwise; and what is quoted. */
+/** The text that the writer adds, unless a case says otherwise; and the quoted text. */
 const new_text = 'Sounds good.\n\nPlease send me the details.';
 const old_lines = ['Hello Grace,', '', 'would you like to join our program?', 'Ada'];
 const marked = old_lines.map((line) => `> ${line}`.trimEnd()).join('\n');

@@ -147,7 +147,7 @@ interface Sold {
   refunded_minor: number;
 }
 
-/** What the decisions say a sale comes to, in other words than the service's. */
+/** Computes the amount that the decisions set for a sale, in other words than the service's. */
 function owed({ amount_minor, tax_minor, refunded_minor }: Sold, rate: CopiedRate, net: boolean): bigint {
   const [amount, refunded] = [BigInt(amount_minor), BigInt(refunded_minor)];
   if (refunded === amount) return 0n;

@@ -104,7 +104,7 @@ t.test(
       (await shop.list('commissions', `sale_id=${id}`))
         .filter(({ status }: Json) => !['voided', 'rejected'].includes(status))
         .map(({ kind, amount_minor }: Json) => [kind, amount_minor]);
-    /** Of a sale that was refunded while its commission was in a payout. */
+    /** Makes the commission of a sale that was refunded while it was in a payout. */
     const freed = async (refund: Json) => {
       const sale = await shop.sale({ partner_id });
       const [commission] = sale.commissions;

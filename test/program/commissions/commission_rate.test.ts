@@ -4,7 +4,7 @@ import { commissionAmount, commissionBase } from '../../../src/program/commissio
 import { matureAt } from '../../../src/program/commissions/commission_state.ts';
 import { type AmountParts, netAmount } from '../../../src/program/sales/net_amount.ts';
 
-/** What an uncapped percent rate pays. */
+/** Returns the amount of an uncapped percent rate. */
 const percentOf = (base: number, bps: number): number =>
   commissionAmount({ rate_type: 'percent', rate_value: bps, max_commission_minor: null }, base);
 

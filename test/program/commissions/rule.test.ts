@@ -4,7 +4,7 @@ import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 
-/** What a new sale earns, 0 for nothing, of 10,000. */
+/** Returns the commission of a new sale of 10,000, 0 for none. */
 const earns = async (shop: Shop, fields: Json): Promise<number> => {
   const { commissions } = await shop.sale(fields);
   return commissions[0]?.amount_minor ?? 0;

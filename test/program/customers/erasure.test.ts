@@ -9,7 +9,7 @@ import { openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 
-/** What identifies the customer of a test, everywhere where it can be sent. */
+/** The fields that identify the customer of a test, everywhere where they can be sent. */
 const person = {
   email: 'Grace.Hopper@mailinator.com',
   name: 'Grace Brewster',
@@ -294,7 +294,7 @@ t.test('erasing and exporting read the rows of the customer, not those of the or
   }
 });
 
-/** How many rows the connection has read of tables: also before the transaction, where that is not yet passed on to the server's statistics. */
+/** Counts the rows that the connection has read from tables: also before the transaction, where that is not yet passed on to the server's statistics. */
 async function rowsRead(tx: Tx): Promise<Map<string, number>> {
   const read = await tx.all<{ relname: string; rows: number }>(sql`
     select relname, seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables

@@ -1,4 +1,4 @@
-/** What rails paid against what the books say of it. */
+/** Compares the payments of rails with the books. */
 import { eventually, type Json, type Rail, sql } from '../../harness.ts';
 import type { Shop } from '../../shop.ts';
 import type { Movement } from './rails/provider_server.ts';
@@ -31,7 +31,7 @@ export async function settleAll(rail: Rail, shop: Shop): Promise<void> {
   await quiet(rail);
 }
 
-/** What is wrong with the payouts of a program once all attempts have ended. */
+/** Returns the faults of a program's payouts once all attempts have ended. */
 export async function booksOf(rail: Rail, { program_id }: Shop, ...servers: Server[]): Promise<string[]> {
   const attempts = await rail.query<Json>(sql`
     select a.id, a.status, a.amount_minor, a.currency, a.settled, a.excess_commission_id, p.status as payout_status, p.deleted_at

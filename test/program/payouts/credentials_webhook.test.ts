@@ -48,7 +48,7 @@ async function sent(
   return { payout_id, key: attempt.key, commission };
 }
 
-/** What is to be looked up, and no longer after this. */
+/** Returns the look-ups that are enqueued, and removes them. */
 async function lookUps(shop: Shop): Promise<string[]> {
   const jobs = await rail.query<{ id: string }>(sql`
     select j.payload->>'id' as id
@@ -61,7 +61,7 @@ async function lookUps(shop: Shop): Promise<string[]> {
   return jobs.map(({ id }) => id);
 }
 
-/** What the sender of a webhook that is not valid learns: the same whatever is wrong. */
+/** Checks the answer to the sender of a webhook that is not valid: the same whatever is wrong. */
 async function refused(t: Test, answer: Response): Promise<Json> {
   t.equal(answer.status, 400);
   const body = (await answer.json()) as Json;

@@ -1,4 +1,4 @@
-/** What partners earn and were paid, told in a few lines: a model that knows nothing of how Rail keeps it. Amounts are minor units. */
+/** A model of the earnings and payments of partners, in a few lines: it does not know how Rail stores them. Amounts are minor units. */
 
 export interface LedgerSale {
   partner: number;
@@ -12,7 +12,7 @@ export class Ledger {
   readonly #rate_bps: number;
   readonly sales: LedgerSale[] = [];
   readonly #bonuses: { partner: number; currency: string; amount: number }[] = [];
-  /** What was paid outside of Rail. */
+  /** Payments outside of Rail. */
   readonly #by_hand: { partner: number; currency: string; amount: number }[] = [];
   /** The most that sales were worth before refunds, corrections and deletions. */
   readonly #most = new Map<LedgerSale, number>();
@@ -49,7 +49,7 @@ export class Ledger {
     this.#by_hand.push({ partner, currency, amount });
   }
 
-  /** What a partner earned, less what was refunded, corrected or deleted. */
+  /** Returns the earnings of a partner, less refunds, corrections and deletions. */
   earned(partner: number, currency: string): number {
     const of_sales = this.#of(this.sales, partner, currency)
       .filter(({ is_deleted }) => !is_deleted)
@@ -57,7 +57,7 @@ export class Ledger {
     return of_sales + this.#granted(partner, currency);
   }
 
-  /** What a partner earned if nothing had ever been taken back. */
+  /** Returns the earnings of a partner if nothing had ever been taken back. */
   earnedAtMost(partner: number, currency: string): number {
     const of_sales = this.#of(this.sales, partner, currency);
     return of_sales.reduce((sum, sale) => sum + (this.#most.get(sale) ?? 0), 0) + this.#granted(partner, currency);

@@ -46,7 +46,7 @@ type Given<Fields> = { [Name in keyof Fields]: Fields[Name] extends fc.Arbitrary
 const of = <Kind extends string, Fields extends Record<string, fc.Arbitrary<unknown>>>(kind: Kind, fields: Fields) =>
   fc.record({ kind: fc.constant(kind), ...fields }) as unknown as fc.Arbitrary<{ kind: Kind } & Given<Fields>>;
 
-/** What happens. `nth` chooses among what there is at that time. */
+/** The steps of a history. `nth` chooses among the objects of that time. */
 const step = fc.oneof(
   { weight: 5, arbitrary: of('sale', { partner, currency, amount }) },
   { weight: 2, arbitrary: of('bonus', { partner, currency, amount }) },
@@ -80,7 +80,7 @@ const prelude: Step[] = [
   { kind: 'batch', nth: -1 },
 ];
 
-/** What an item can become next, at each provider. */
+/** The next states of an item, at each provider. */
 const next_states: Record<string, Record<string, string[]>> = {
   paypal: {
     PENDING: ['SUCCESS', 'SUCCESS', 'FAILED', 'UNCLAIMED'],
@@ -274,7 +274,7 @@ class World {
       from program.payout_attempt a join program.payout p on p.id = a.payout_id
       where a.program_id = ${this.shop.program_id} order by a.id`);
 
-  /** What a rail moved. What has not arrived yet is the merchant's, as what came back is. */
+  /** Returns the amount that a rail moved. Money that has not arrived yet is the merchant's, as returned money is. */
   movedFor(key: string): Movement | undefined {
     const [by_paypal, by_wise] = [paypal.movedFor(key), wise.movedFor(key)];
     const moved = by_paypal ?? by_wise;

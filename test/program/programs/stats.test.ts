@@ -57,7 +57,7 @@ const sum = (some: Json[]): number => some.reduce((total, { amount_minor }) => t
 const inUsd = ({ currency }: Json): boolean => currency === 'USD';
 const counts = ({ status }: Json): boolean => !['voided', 'rejected'].includes(status);
 
-/** What the stats of a record are, counted from the records that the API lists. */
+/** Recounts the stats of a record from the records that the API lists. */
 const recounted: Record<string, (record: Json) => Json> = {
   programs: () => ({
     partners: kept.partners?.length,

@@ -52,7 +52,7 @@ const sorts = ['-revenue_minor'];
 /** By what few customers have, by what none has, and from the lowest up: most have nothing of it, and with refunds alone it is below 0. */
 const sorts_of_customers = ['-revenue_minor', '-clawbacks_minor', 'net_revenue_minor', 'sales'];
 
-/** What reports say of two windows in two zones: the first rows by several metrics, and their totals. */
+/** Returns the reports of two windows in two zones: the first rows by several metrics, and their totals. */
 async function said({ program_id, merchant }: Shop): Promise<Json> {
   const replies: Json = {};
   for (const report of reports)
@@ -94,7 +94,7 @@ t.test('says the same of rows, of sums, and of what has changed since', async (t
   await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 123_456_789 });
   await shop.merchant.request('DELETE', '/v1/sales/sale_shown00000000000000000019');
   await shop.sale({ partner_id: partners[0]?.id, occurred_at: new Date(today - 3 * day_ms).toISOString() });
-  // Of so many keys nothing is left that others are shown instead of them.
+  // So many keys lose everything that others are shown instead of them.
   await rail.query(sql`
       update program.sale s set deleted_at = now()
       where s.program_id = ${shop.program_id} and s.customer_id < 'cus_shown000000000000000000080'`);

@@ -124,7 +124,7 @@ async function sell(world: World, step: Step): Promise<void> {
   if (status === 201) world.sales.push(body);
 }
 
-/** What happens in a history. A step that the service refuses changes nothing. */
+/** The steps of a history. A step that the service refuses changes nothing. */
 const acts: ((world: World, step: Step) => Promise<unknown>)[] = [
   clickAt,
   clickAt,

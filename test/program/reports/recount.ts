@@ -103,7 +103,7 @@ const pageOf = (url: string | null | undefined): string | null => {
   return host + pathname;
 };
 
-/** Which facts a report is about. */
+/** The facts that each report is about. */
 export const rows_of: Record<string, { key: keyof Fact | null; metrics: string[] }> = {
   overview: { key: null, metrics: [...counts, ...money] },
   partners: { key: 'partner_id', metrics: [...counts, ...money] },
@@ -184,7 +184,7 @@ export function startOfDay(day: string, zone: string): number {
   for (let at = midnight - 16 * 3_600_000; ; at += 15 * 60_000) if (of(at) >= day) return at;
 }
 
-/** What a day's interval is called. */
+/** Returns the name of a day's interval. */
 export function labelOf(day: string, interval: string): string {
   if (interval === 'day') return day;
   if (interval === 'month') return day.slice(0, 7);

@@ -662,7 +662,7 @@ t.test('looks for a charge and for a rare status by an index, however many sales
         where s.relid = 'program.sale'::regclass`);
       return rows;
     };
-    // Of transactions before, in the same session, too.
+    // Rows of earlier transactions in the same session count too.
     const before = await rowsRead();
     const of_charge = sql`t.organization_id = ${organization_id} and t.program_id = ${program_id} and t.external_charge_id = 'none'`;
     t.equal(await sales.find(tx, of_charge), undefined);

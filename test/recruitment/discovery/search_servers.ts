@@ -22,7 +22,7 @@ type Reply = { status: number; headers?: Record<string, string>; body: unknown }
 export interface SearchServer {
   url: string;
   calls: Call[];
-  /** What is answered in place of results; undefined: results. `hang`: nothing. Called with the number of the call, from 1. */
+  /** Returns the answer in place of results; undefined: results. `hang`: none. Called with the number of the call, from 1. */
   fault: (call: Call, number: number) => Reply | 'hang' | 'reset' | undefined | Promise<undefined>;
   /** Settles with the call of this number, once it has come. */
   called(number: number): Promise<Call>;
@@ -85,7 +85,7 @@ export const startSearxng = (listed: Listed[]): Promise<SearchServer> =>
   });
 
 export const brave_key = 'BSAtest-key';
-/** What Brave answers when it is asked too often; `remaining` and `reset` for the second and the month. */
+/** The answer of Brave when it is asked too often; `remaining` and `reset` for the second and the month. */
 export const braveTooMany = (remaining: string, reset: string): Reply => ({
   status: 429,
   headers: {

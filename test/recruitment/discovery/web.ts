@@ -10,7 +10,7 @@ type Reply = string | { status: number; body?: string; location?: string } | 'ha
 export interface Web {
   /** The address of a page of a host. */
   at(host: string, path?: string): string;
-  /** What a host answers with: by path; `/robots.txt` is 404 unless it is given. */
+  /** The answers of a host, by path; `/robots.txt` is 404 unless it is given. */
   sites: Map<string, Record<string, Reply>>;
   /** Host and path of each request. */
   asked: string[];

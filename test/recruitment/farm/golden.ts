@@ -6,12 +6,12 @@ export interface GoldenSite extends Site {
   /** The page that a scan visits. */
   path?: string;
   golden: {
-    /** What the visit comes to; a page unless it is said. */
+    /** The outcome of the visit; a page unless it is said. */
     outcome?: string;
     language?: string | null;
     /** Kind and name: `competitor_link percolator.com`, `affiliate_network Awin`, `coupon_page /coupons`, `keyword espresso`. */
     evidence?: string[];
-    /** What the score lies between. */
+    /** The bounds of the score. */
     score?: [number, number];
     /** The best one first. */
     addresses?: string[];

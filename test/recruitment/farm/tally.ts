@@ -1,10 +1,10 @@
 import type { Test } from 'tap';
 
-/** Of 1. */
+/** The least shares, of 1. */
 const least_precision = 0.98;
 const least_recall = 0.98;
 
-/** What was found against what should be. */
+/** Counts the findings against the expected ones. */
 export class Tally {
   #right = 0;
   #found = 0;

@@ -1,4 +1,4 @@
-/** What became of the emails of a campaign, and why it was paused. */
+/** Tests the stats of a campaign's emails, and the causes of its pauses. */
 import fc from 'fast-check';
 import t from 'tap';
 import { together, transaction } from '../../../src/core/postgres/transaction.ts';
@@ -278,7 +278,7 @@ t.test(
   },
 );
 
-/** What the service must do, said as simply as possible: a campaign and its two inboxes. */
+/** A model of the service, as simple as possible: a campaign and its two inboxes. */
 interface Model {
   causes: Set<PauseCause>;
   connected: [boolean, boolean];
@@ -311,7 +311,7 @@ t.test('is paused by a set of causes, whatever happens in which order', async (t
     'sweep',
   );
   const runs = fc.sample(fc.array(actions, { minLength: 8, maxLength: 14 }), { numRuns: 6, seed: 20_261_122 });
-  // Where one fails, the others are waited for: what they say after the test's end would fail the end of the file.
+  // If one fails, the others are waited for: a failure after the test's end would fail the end of the file.
   await together(
     runs.map(async (run) => {
       const opened = await open(2);

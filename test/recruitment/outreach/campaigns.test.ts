@@ -13,7 +13,7 @@ const v1 = '/recruitment/v1';
 const step = { subject: 'Hello {{ prospect.name | default: "there" }}', body_text: 'We are {{ brand.name }}.' };
 const follow_up = { ...step, delay_days: 3, body_text: 'Did you see it?' };
 const always = { timezone: 'UTC', days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '24:00' };
-/** When a window opens that is closed now, whatever the time is, and for longer than a test takes. */
+/** The opening of a window that is closed now, whatever the time is, and for longer than a test takes. */
 const opening = new Date(Date.now() + 3 * 86_400_000);
 opening.setUTCHours(9, 0, 0, 0);
 const closed = { ...always, days: [opening.getUTCDay() || 7], from: '09:00', to: '10:00' };

@@ -1,4 +1,4 @@
-/** What clocks show, by Intl alone: what the windows of outreach are compared with. */
+/** Clocks by Intl alone, which the windows of outreach are compared with. */
 import type { Schedule } from '../../../src/recruitment/campaigns/window.ts';
 
 export const minute = 60_000;

@@ -523,7 +523,7 @@ t.test('makes one message with one sender, recipient and subject of any name and
 
 const unwanted = ['style', 'script', 'title', 'textarea', 'template', 'iframe', 'form', 'select', 'svg', 'math'];
 
-/** What is at the end of a document: the elements around its last text, and whether anything on the way could hide it. */
+/** Returns the end of a document: the elements around its last text, and whether anything on the way could hide it. */
 function endOf(html: string): { path: string[]; styles: string[]; elements: Set<string>; comments: number } {
   const open: string[] = [];
   const seen = { path: [] as string[], styles: [] as string[], elements: new Set<string>(), comments: 0 };

@@ -30,7 +30,7 @@ export async function openFolder(path: string): Promise<void> {
   await chmod(path, 0o777);
 }
 
-/** Whether Debian's dovecot-imapd is installed. */
+/** Returns whether Debian's dovecot-imapd is installed. */
 export const hasDovecot = (): boolean => succeeds('dovecot', '--version');
 
 export function succeeds(program: string, option: string): boolean {

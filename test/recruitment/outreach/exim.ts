@@ -13,11 +13,11 @@ export interface Exim {
   port: number;
   /** Accepts what it asked to send again later. */
   endGreylisting(): Promise<void>;
-  /** What it did with emails. */
+  /** Returns its log of emails. */
   log(): Promise<string>;
 }
 
-/** Whether Debian's exim4-daemon-light is installed. */
+/** Returns whether Debian's exim4-daemon-light is installed. */
 export const hasExim = (): boolean => succeeds('exim4', '-bV');
 
 /**

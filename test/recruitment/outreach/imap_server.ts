@@ -18,9 +18,9 @@ export interface Folder {
 export interface ImapFaults {
   /** Refuses every login. */
   refuses_logins: boolean;
-  /** What it answers to the logins of users, before they are looked at; after BYE it closes the connection. */
+  /** The answers to the logins of users, before they are checked; after BYE it closes the connection. */
   login_answers: Map<string, string>;
-  /** What it leaves out of its answers: UIDNEXT, UIDVALIDITY, INTERNALDATE, RFC822.SIZE; LIST: special uses. */
+  /** Parts that it leaves out of its answers: UIDNEXT, UIDVALIDITY, INTERNALDATE, RFC822.SIZE; LIST: special uses. */
   omits: Set<string>;
   /** Answers to FETCH from the last mail on, and says then what flags each has. */
   fetches_backwards: boolean;
@@ -48,7 +48,7 @@ export interface ImapFaults {
   holds_answers: Promise<void> | undefined;
 }
 
-/** What happens on the server, as its tests see it. */
+/** The server, as its tests see it. */
 export interface ImapServer {
   port: number;
   faults: ImapFaults;
@@ -87,7 +87,7 @@ interface Session {
   user: string;
   selected: string | undefined;
   idle_tag: string | undefined;
-  /** How many mails the client knows of. */
+  /** The number of mails that the client knows. */
   known: number;
 }
 

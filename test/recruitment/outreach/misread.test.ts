@@ -1,4 +1,4 @@
-/** What is not certain, not proven or misread: it changes nothing for good, and a person can take it back. */
+/** Tests replies that are not certain, not proven or misread: they change nothing for good, and a person can take them back. */
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { mail } from './mailed.ts';
@@ -39,7 +39,7 @@ const answer = ({ caller }: ReadOutreach, prospect_id: string) =>
   caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Thank you.' });
 const reclassify = ({ caller }: ReadOutreach, id: string, reply_kind: string) =>
   caller.request('POST', `${v1}/messages/${id}/reclassify`, { reply_kind });
-/** What the server of the inbox writes on top of a mail. */
+/** The header that the inbox's server writes on top of a mail. */
 const found = (results: string) => ({ 'Authentication-Results': `mx.acme.example.com; ${results}` });
 const loose = { 'In-Reply-To': undefined, Subject: 'Your offer' };
 

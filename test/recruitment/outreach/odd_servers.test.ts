@@ -1,4 +1,4 @@
-/** What mailboxes may leave out, and what their refusals of the moment say of a login. */
+/** Tests answers that mailboxes may leave out, and logins that servers refuse for the moment. */
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { access_token, startMailbox, startTokenServer, type TokenServer } from '../mailbox.ts';

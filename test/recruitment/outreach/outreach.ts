@@ -14,7 +14,7 @@ export interface Asked {
   mailbox: Pick<Mailbox, 'smtp' | 'imap'>;
   inboxes?: number;
   prospects?: number;
-  /** Of each prospect, by its number. */
+  /** The address of each prospect, by its number. */
   address?: (nth: number) => string;
   steps?: Json[];
   campaign?: Json;

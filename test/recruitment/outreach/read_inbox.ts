@@ -21,7 +21,7 @@ export async function openImapServer(): Promise<ImapServer> {
 
 export interface ReadOutreach extends Outreach {
   server: ImapServer;
-  /** Of the login at the IMAP server. */
+  /** The user of the login at the IMAP server. */
   user: string;
 }
 

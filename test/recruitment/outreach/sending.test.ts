@@ -27,7 +27,7 @@ import { refusal, type Script, startSink } from './sink.ts';
 
 const rail = await startRail();
 const sink = await startSink();
-/** Of the connections to the server, by their session. */
+/** The connections to the server, by their session. */
 const { sessions } = sink;
 const mailbox = await startMailbox({ ...sink.handlers, secure: true });
 

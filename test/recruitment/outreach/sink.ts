@@ -1,4 +1,4 @@
-/** What stands at the other end of SMTP: it notes each email that it accepted, and can be told how to answer. */
+/** The other end of SMTP: notes each email that it accepted, and can be told how to answer. */
 import type { Socket } from 'node:net';
 import type { SMTPServer, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server';
 
@@ -6,7 +6,7 @@ export interface Accepted {
   to: string;
   message_id: string;
   text: string;
-  /** When the server answered 354: from then on the email was on its way. */
+  /** The time at which the server answered 354: from then on the email was on its way. */
   begun_at: number;
   accepted_at: number;
 }
@@ -17,14 +17,14 @@ export interface Sink {
   sessions: Map<string, Socket>;
   accepted: Accepted[];
   acceptedBy(to: string): Accepted[];
-  /** What happens to recipients, by their address; others are accepted. */
+  /** The answers to recipients, by their address; others are accepted. */
   script: Map<string, Script>;
 }
 
 export interface Script {
   /** Before 354. An error refuses the recipient. */
   rcpt?(): Promise<void> | void;
-  /** When the data begins. */
+  /** Called when the data begins. */
   begun?(session: SMTPServerSession): void;
   /** After the final dot, before it is noted. */
   end?(session: SMTPServerSession): Promise<void> | void;

@@ -1,4 +1,4 @@
-/** What the limits of outreach make of the times at which emails are due, as people, the sweep and metrics are told. */
+/** Tests the effect of outreach's limits on the times of emails, as people, the sweep and metrics see it. */
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Schedule } from '../../../src/recruitment/campaigns/window.ts';

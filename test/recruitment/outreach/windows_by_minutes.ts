@@ -12,11 +12,11 @@ export interface Amount {
   seed: number;
   /** Times anywhere in the two years, and windows in each night in which the clock is changed. */
   times: number;
-  /** How far apart changes of the clock are looked for. */
+  /** The distance at which changes of the clock are looked for. */
   step: number;
 }
 
-/** What is wrong in the zone, as sentences. */
+/** Returns the faults in the zone, as sentences. */
 export function faultsIn(zone: string, { seed, times, step }: Amount): { faults: string[]; changes: number } {
   const clock = clockOf(zone);
   const changes = changesOf(clock, from, to, step);

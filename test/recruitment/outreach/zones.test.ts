@@ -99,7 +99,7 @@ t.test('a zone that nobody knows is UTC, and stops no other organization', async
     const inbox = { timezone: zone };
     return { caller, ...(await openSender(rail, caller.organization_id, { mailbox, address, campaign, inbox })) };
   };
-  // Of each kind of schedule.
+  // Two brands for each zone: one of each kind of schedule.
   const poisoned = await Promise.all(poisons.flatMap((zone) => [zone, zone]).map(open));
   for (const [nth, { brand_id, organization_id }] of poisoned.entries()) {
     const zone = poisons[Math.floor(nth / 2)];

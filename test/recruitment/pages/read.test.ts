@@ -176,7 +176,7 @@ t.test('knows languages and countries', (t) => {
 const most_characters = 256 * 1024;
 const times = (text: string) => text.repeat(most_characters / text.length);
 
-/** What takes a parser hours that looks through all open elements, or a pattern that tries every way to match. */
+/** Texts that take hours in a parser that looks through all open elements, or in a pattern that tries every way to match. */
 const hostile = [
   ...[
     '<b>',

@@ -445,7 +445,7 @@ t.test('is sure of a wish to be taken off that is said in so many words alone', 
     'Please cancel my subscription',
     'Bitte nehmen Sie uns.',
     'Nehmen Sie mich bitte in Ihren Verteiler auf.',
-    // What programs write.
+    // Texts of programs.
     'Thanks for signing up! Use code WELCOME10. You can unsubscribe at any time.',
     'If you are not the intended recipient, please delete this message and remove it from your system.',
   ];

@@ -302,7 +302,7 @@ async function openShop({ postback = false } = {}) {
     program_id,
     endpoint_id,
     receiver,
-    /** What the receiver answers from now on. */
+    /** Sets the answer of the receiver from now on. */
     answer(next: number) {
       status = next;
     },
@@ -351,7 +351,7 @@ async function openShop({ postback = false } = {}) {
       rail.query(sql`
         update webhooks.endpoint set failures_count_from = now() - make_interval(secs => ${days_ago}::float8 * 86400)
         where id = ${endpoint_id}`),
-    /** What the owner has received, once all is sent. */
+    /** Returns the mails of the owner, once all are sent. */
     async mails(): Promise<ReceivedMail[]> {
       await quiet('core/send_mail');
       return smtp.received.filter(({ to }) => to.includes(owner));

@@ -27,7 +27,7 @@ async function logOf(caller: Caller, path: string, count: number): Promise<Json[
   return log;
 }
 
-/** What endpoints of both kinds receive of the same events: the same keys, and null where the catalogue says personal. */
+/** Compares the events that endpoints of both kinds receive: the same keys, and null where the catalogue says personal. */
 function compare(t: Test, known: Catalogue, whole: Received[], without: Received[]): void {
   t.equal(without.length, whole.length);
   for (const [nth, { raw, body }] of without.entries()) {

@@ -4,16 +4,16 @@ import { type Json, type Rail, sql } from '../../harness.ts';
 import type { Request } from './scripted_receiver.ts';
 import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_endpoints.ts';
 
-/** What may be on its way when an endpoint changes, or its sender dies: sent and not written. */
+/** The number of deliveries that may be on their way when an endpoint changes, or its sender dies: sent and not written. */
 const most_unwritten = 128;
 const most_attempts = 8;
 const stripe = new Stripe('sk_test_unused');
-/** How old a signature may be. */
+/** The largest age of a signature. */
 const tolerance_s = 300;
 /** "Any 2xx within 10 seconds acknowledges": a machine that stands still for as long lets an answer come too late. Timers may be some milliseconds early. */
 const late_ms = 9_990;
 
-/** What the model knows of what an endpoint was told: `may` where it was switched off before it had everything. */
+/** The events that the model expects at an endpoint: `may` where it was switched off before it had everything. */
 export type Wanted = Map<number, 'must' | 'may'>;
 
 interface Logged {
@@ -40,7 +40,7 @@ export async function notePlaces(rail: Rail): Promise<void> {
     create trigger note_enqueued after insert on webhooks.queued_delivery for each row execute function public.note_enqueued()`);
 }
 
-/** What does not hold of a shop whose endpoints are at rest: nothing, whatever happened to them. */
+/** Returns the faults of a shop whose endpoints are at rest: none, whatever happened to them. */
 export async function faultsOf(rail: Rail, shop: WatchedShop, told: Told[], wanted: Wanted[]): Promise<string[]> {
   const faults = [];
   for (const [nth, endpoint] of shop.endpoints.entries()) {
@@ -86,11 +86,11 @@ const attemptIn = ({ headers }: Request): string =>
 const requestsOf = ({ history }: WatchedEndpoint): Request[] =>
   history.flatMap((happening) => (happening.what === 'request' ? [happening.request] : []));
 
-/** What came of each attempt: a request that was cut off, or whose answer was not written, comes again. */
+/** Returns the last request of each attempt: one that was cut off, or whose answer was not written, comes again. */
 const lastOf = (endpoint: WatchedEndpoint): Map<string, Request> =>
   new Map(requestsOf(endpoint).map((request) => [attemptIn(request), request]));
 
-/** What was told is what is logged, in its order. */
+/** Checks that the emitted events are the logged ones, in their order. */
 function eventFaults({ events }: Logged, told: Told[]): string[] {
   const [is, should_be] = [events, told].map((those) =>
     JSON.stringify(those.map(({ type, partner_id, request_id }) => [type, partner_id, request_id])),

@@ -8,7 +8,7 @@ const day_ms = 86_400_000;
 const types = ['sale.created', 'commission.created', 'affiliate.updated', 'referral.lead', 'payout.paid'];
 let ticks = 0;
 
-/** What must have come of the commands so far. */
+/** The expected results of the commands so far. */
 export interface Model {
   told: Told[];
   /** By endpoint. */
@@ -55,7 +55,7 @@ const rotate = (nth: number): Command =>
     history.push({ what: 'rotated', to });
   });
 
-/** What has not arrived by then may be cancelled. */
+/** Deliveries that have not arrived by then may be cancelled. */
 const disable = (nth: number): Command =>
   command(
     `disable(${nth})`,

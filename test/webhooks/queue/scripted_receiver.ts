@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How a receiver answers: with a status, by closing the connection, or with 200 after more than a second, which makes it a slow one. */
+/** The answer of a receiver: a status, closing the connection, or 200 after more than a second, which makes it a slow one. */
 export type Manner = 200 | 500 | 'close' | 'slow';
 const manner_ms: Record<Manner, number> = { 200: 4, 500: 0, close: 0, slow: 1_050 };
 
@@ -10,9 +10,9 @@ const manner_ms: Record<Manner, number> = { 200: 4, 500: 0, close: 0, slow: 1_05
 export interface Request {
   headers: Record<string, string>;
   raw: string;
-  /** When it came, in milliseconds. */
+  /** The time at which it came, in milliseconds. */
   at: number;
-  /** What it was answered; undefined while it is not, and when its sender went away. */
+  /** The answer; undefined while there is none, and when its sender went away. */
   answered?: number | 'closed';
 }
 

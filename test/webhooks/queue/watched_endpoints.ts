@@ -13,7 +13,7 @@ export interface Told {
   request_id: string;
 }
 
-/** What happened to one endpoint, in its order. */
+/** The history of one endpoint, in its order. */
 export type Happening =
   | { what: 'request'; request: Request }
   /** `to`: the number of rotations so far. */
@@ -130,7 +130,7 @@ export async function watchEndpoints(
   };
 }
 
-/** Whether an endpoint receives an event, by what is told of it. */
+/** Returns whether an endpoint receives an event, by its subscriptions. */
 export function wants({ types, partner_id }: WatchedEndpoint, told: Pick<Told, 'type' | 'partner_id'>): boolean {
   if (types.length > 0 && !types.includes(told.type)) return false;
   if (partner_id === null) return true;

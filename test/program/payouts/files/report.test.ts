@@ -445,7 +445,7 @@ const booked = (payout: Json, ref: string, returned = '', number = 1) =>
   entry(keyOf(payout, number), '60.00', 'USD', returned ? 'CRDT' : 'DBIT', returned && back(returned), ref);
 const back = (code: string) => `<RtrInf><Rsn><Cd>${code}</Cd></Rsn></RtrInf>`;
 
-/** What the clawbacks of a partner are, the oldest first. */
+/** Returns the clawbacks of a partner, the oldest first. */
 const clawbacks = async (shop: Shop) =>
   (await shop.list('commissions', 'kind=clawback'))
     .sort((a, b) => (a.id < b.id ? -1 : 1))

@@ -9,7 +9,7 @@ import type { Fault } from './provider_server.ts';
 import { StripeServer } from './stripe_server.ts';
 import { WiseServer } from './wise_server.ts';
 
-/** What can go wrong with one call without the provider lying: it never refuses what it has done. */
+/** The faults of one call without the provider lying: it never refuses what it has done. */
 const faults: Fault[] = [
   { kind: 'drop', when: 'before' },
   { kind: 'drop', when: 'after' },
@@ -24,9 +24,9 @@ const most_tries = 60;
 interface Run {
   /** For each of the first calls: what goes wrong, if anything. */
   trouble: (Fault | undefined)[];
-  /** How often something is kept before the process is killed for the first time. */
+  /** The number of stored states before the process is killed for the first time. */
   kill_at: number;
-  /** Whether the account covers the amount. */
+  /** True if the account covers the amount. */
   is_covered: boolean;
   /** Seconds between two tries. */
   pause_s: number;
@@ -72,7 +72,10 @@ async function holds(
   return false;
 }
 
-/** Where the account does not cover the amount, a first call that was lost may stay in doubt; it is never taken for a payment. */
+/**
+ * Returns whether an outcome is settled. If the account does not cover the amount, a first call that was lost may stay in doubt; it is never taken
+ * for a payment.
+ */
 const isSettled = (outcome: RailOutcome | undefined): boolean =>
   outcome?.status === 'paid' || outcome?.status === 'processing';
 const isDefinite = (outcome: RailOutcome | undefined): boolean => isSettled(outcome) || outcome?.status === 'failed';

@@ -28,7 +28,7 @@ export class PayPalServer extends ProviderServer {
   readonly balances: Record<string, number> = { USD: 10_000_00, EUR: 10_000_00, JPY: 1_000_000, HUF: 1_000_000_00 };
   readonly authority = createAuthority();
   scopes = 'https://uri.paypal.com/payments/payouts https://uri.paypal.com/services/applications/webhooks';
-  /** What an item becomes when its batch is looked at for the first time. `PENDING`: it waits for `settle`. */
+  /** The state of an item when its batch is read for the first time. `PENDING`: it waits for `settle`. */
   next_status = 'SUCCESS';
   token_life_s = 32_400;
   readonly #tokens = new Set<string>();
@@ -40,7 +40,7 @@ export class PayPalServer extends ProviderServer {
     this.#tokens.clear();
   }
 
-  /** Whether a batch of the key has come. */
+  /** Returns whether a batch of the key has come. */
   has(key: string): boolean {
     return this.#batches.values().some((batch) => batch.key === key);
   }

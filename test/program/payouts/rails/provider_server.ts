@@ -18,7 +18,7 @@ export interface Answer {
   body?: unknown;
 }
 
-/** What goes wrong with one call, before or after it had its effect. */
+/** The fault of one call, before or after it had its effect. */
 export type Fault =
   | { kind: 'drop' | 'hang'; when: 'before' | 'after' }
   | { kind: 'answer'; when: 'before' | 'after'; answer: Answer };
@@ -28,14 +28,14 @@ export interface ScriptedFault {
   /** The start of the path. */
   path: string;
   fault: Fault;
-  /** How many calls it concerns. Unset: one. */
+  /** The number of calls that it concerns. Unset: one. */
   times?: number;
 }
 
-/** What has been paid under one key: what a test compares with what Rail believes. */
+/** The payment under one key: a test compares it with Rail's state. */
 export interface Movement {
   key: string;
-  /** How often money left the account for it. */
+  /** The number of times that money left the account for it. */
   times: number;
   amount_minor: number;
   currency: string;
@@ -54,7 +54,7 @@ export interface Webhook {
 export abstract class ProviderServer {
   readonly calls: Call[] = [];
   readonly movements = new Map<string, Movement>();
-  /** How long each answer takes. */
+  /** The time of each answer. */
   delay_ms = 0;
   readonly #faults: ScriptedFault[] = [];
   #script: (Fault | undefined)[] = [];
@@ -71,7 +71,7 @@ export abstract class ProviderServer {
   /** Answers a call, with its effect. */
   protected abstract handle(call: Call): Answer;
 
-  /** What the caller is told in the end, which is another thing than `handle` said where a fault is scripted. */
+  /** Called with the final answer, which differs from the one of `handle` where a fault is scripted. */
   protected answered(_call: Call, _answer: Answer): void {}
 
   async start(port = 0): Promise<this> {
@@ -94,7 +94,7 @@ export abstract class ProviderServer {
     this.#faults.push({ ...fault, times: fault.times ?? 1 });
   }
 
-  /** What goes wrong with each of the next calls, whichever they are. */
+  /** Sets the faults of the next calls, whichever they are. */
   script(faults: readonly (Fault | undefined)[]): void {
     this.#script = [...faults];
   }
@@ -175,7 +175,7 @@ export async function control(url: string, call: string, ...given: unknown[]): P
   return response.json();
 }
 
-/** Where the file is run by itself: prints the server's URL and what its clients need, as one line of JSON. */
+/** Runs a file by itself: prints the server's URL and the data that its clients need, as one line of JSON. */
 export async function runAlone(server: ProviderServer, more: () => object = () => ({})): Promise<void> {
   await server.start(Number(process.env.PORT ?? 0));
   process.stdout.write(`${JSON.stringify({ url: server.url, ...more() })}\n`);

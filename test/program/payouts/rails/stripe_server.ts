@@ -29,7 +29,7 @@ export class StripeServer extends ProviderServer {
   /** As Stripe counts them. */
   readonly balances: Record<string, number> = { usd: 10_000_00, jpy: 1_000_000, kwd: 10_000_000, huf: 1_000_000_00 };
   readonly accounts = new Set(['acct_partner']);
-  /** Of which mode its key is. */
+  /** True if its key is of live mode. */
   livemode = false;
   readonly #transfers: Transfer[] = [];
   readonly #saved = new Map<string, Saved>();

@@ -62,7 +62,7 @@ export class WiseServer extends ProviderServer {
     if (['funds_refunded', 'charged_back'].includes(status)) this.bringBack(transfer.customerTransactionId);
   }
 
-  /** What a person does at wise.com. */
+  /** Funds a transfer as a person does at wise.com. */
   fundByHand(key: string): void {
     this.#pay(this.#transferOf(key));
   }

@@ -247,7 +247,7 @@ t.test('draws no further than its reader reads, and stops when that has gone', a
   const few = statementPdf(statement(manyLines(2_000)));
   few.once('data', () => few.destroy());
   await once(few, 'close');
-  // What is drawn meanwhile for the first is not read by anybody.
+  // Lines that are drawn meanwhile for the first are not read by anybody.
   while (document.readableLength <= document.readableHighWaterMark) await setImmediate();
   for (let turn = 0; turn < 200; turn++) await setImmediate();
   t.ok(document.readableLength < 2 * document.readableHighWaterMark, `${document.readableLength} bytes wait`);
