@@ -225,15 +225,19 @@ create table program.refund (
   amount_minor bigint not null constraint refund_amount_positive check (amount_minor > 0),
   reason text,
   refunded_at timestamptz(3),
+  reversed_at timestamptz(3),
+  reversal_reason text,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
   inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, program_id) references program.program on delete cascade,
   foreign key (organization_id, sale_id) references program.sale
 );
-comment on table program.refund is 'Money given back of a sale; the sale''s refunded_minor is the sum of these.';
+comment on table program.refund is 'Money given back of a sale; the sale''s refunded_minor is the sum of those that are not reversed.';
+comment on column program.refund.reversed_at is 'When it was taken back: the customer did not get the money after all. It counts no more.';
 comment on column program.refund.deleted_at is 'When its sale was deleted: the external id is free again.';
 comment on column program.refund.refunded_at is 'When the charge was refunded. Null, of refunds of before: when it was recorded.';
 comment on column program.refund.inserted_in is 'The transaction that inserted the row: see program.fold.';
@@ -248,6 +252,40 @@ create index refund_by_time on program.refund using brin (created_at) with (auto
 create unique index refund_external_id_unique on program.refund (organization_id, program_id, external_refund_id)
   where deleted_at is null;
 call core.protect_tenant_table('program.refund');
+
+create table program.dispute (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  sale_id text collate "C" not null,
+  external_dispute_id text,
+  amount_minor bigint not null constraint dispute_amount_positive check (amount_minor > 0),
+  reason text,
+  status text not null constraint dispute_status_known check (status in ('open', 'won', 'lost')),
+  refund_id text collate "C",
+  opened_at timestamptz(3) not null,
+  closed_at timestamptz(3),
+  deleted_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id),
+  constraint dispute_closed_has_time check ((status = 'open') = (closed_at is null)),
+  foreign key (organization_id, program_id) references program.program on delete cascade,
+  foreign key (organization_id, refund_id) references program.refund,
+  foreign key (organization_id, sale_id) references program.sale
+);
+comment on table program.dispute is 'A charge that the customer disputes at their bank. While one is open, unpaid commissions of the sale are on hold.';
+comment on column program.dispute.refund_id is 'The refund that took the amount when the dispute was lost.';
+comment on column program.dispute.deleted_at is 'When its sale was deleted: the external id is free again.';
+comment on column program.dispute.changed_in is 'The transaction that wrote the row last.';
+create index dispute_by_change on program.dispute (organization_id, changed_in);
+create index dispute_by_program on program.dispute (organization_id, program_id, id) include (created_at) where deleted_at is null;
+create index dispute_by_sale on program.dispute (organization_id, sale_id, id);
+create index dispute_by_status on program.dispute (organization_id, program_id, status, id) where deleted_at is null;
+create unique index dispute_external_id_unique on program.dispute (organization_id, program_id, external_dispute_id)
+  where deleted_at is null;
+call core.protect_tenant_table('program.dispute');
 
 create function program.is_counted(commission_status text) returns boolean
 language sql immutable parallel safe
@@ -274,12 +312,14 @@ create table program.commission (
   max_commission_minor bigint,
   base_is_net boolean,
   edited_by_hand boolean not null default false,
-  status text not null constraint commission_status_known check (status in ('pending', 'approved', 'due', 'paid', 'voided', 'rejected')),
+  status text not null constraint commission_status_known check (status in ('pending', 'approved', 'due', 'on_hold', 'paid', 'voided', 'rejected')),
   mature_at timestamptz(3) not null,
   approved_at timestamptz(3),
   paid_at timestamptz(3),
   voided_at timestamptz(3),
   void_reason text,
+  hold_reason text,
+  held_at timestamptz(3),
   note text,
   edited_total_minor bigint,
   edited_base_minor bigint,
@@ -290,6 +330,7 @@ create table program.commission (
   inserted_in xid8 not null default pg_current_xact_id(),
   changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
+  constraint commission_hold_has_reason check ((status = 'on_hold') = (hold_reason is not null) and (status = 'on_hold') = (held_at is not null)),
   constraint commission_in_payout_is_due_or_paid check (payout_id is null or (status in ('due', 'paid') and deleted_at is null)),
   constraint commission_paid_by_payout check (status <> 'paid' or payout_id is not null),
   constraint commission_paid_has_time check ((status = 'paid') = (paid_at is not null)),
@@ -342,7 +383,7 @@ create index commission_of_sale on program.commission (organization_id, sale_id)
 create unique index commission_one_a_sale on program.commission (organization_id, sale_id, partner_id)
   where kind = 'sale' and deleted_at is null and status not in ('voided', 'rejected');
 create index commission_open on program.commission (organization_id, program_id, partner_id)
-  where status in ('pending', 'approved', 'due') and deleted_at is null;
+  where status in ('pending', 'approved', 'due', 'on_hold') and deleted_at is null;
 call core.protect_tenant_table('program.commission');
 
 create table program.commission_entry (

@@ -4,10 +4,12 @@ import { webhooksOf } from '../webhooks/operations.ts';
 import type { ProductApi } from '../webhooks/product.ts';
 import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
+import { commissionHoldOperations } from './commissions/commission_hold.ts';
 import { ruleOperations } from './commissions/rule.ts';
 import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
+import { disputeOperations } from './dispute_sale.ts';
 import { examples } from './examples.ts';
 import { feed } from './exported.ts';
 import { guide, paying_partners } from './guide.ts';
@@ -35,6 +37,7 @@ import { programOperations } from './programs/program.ts';
 import { saleOperations } from './record_sales.ts';
 import { reportOperations } from './reports/report.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
+import { disputeReadOperations } from './sales/dispute.ts';
 import { refundReadOperations } from './sales/refund.ts';
 import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
@@ -81,8 +84,11 @@ export const api: ProductApi = {
     ...ruleOperations,
     ...saleOperations,
     ...refundReadOperations,
+    ...disputeReadOperations,
+    ...disputeOperations,
     ...commissionOperations,
     ...commissionChangeOperations,
+    ...commissionHoldOperations,
     ...payoutBatchOperations,
     ...payoutFileOperations,
     ...payoutReportOperations,

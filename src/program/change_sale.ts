@@ -16,9 +16,10 @@ import {
 } from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
 import { commissionBase } from './commissions/commission_rate.ts';
+import { followDisputes } from './commissions/disputed.ts';
 import { earnedBy, exactly, termsOfOne } from './commissions/earn.ts';
 import { baseLeft, remainingCommission } from './commissions/remaining_commission.ts';
-import { type Customer, customers } from './customers/customer.ts';
+import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { partnerOf, partners } from './partners/partner.ts';
 import { keepStatedAmount } from './payouts/payout_statement.ts';
@@ -27,11 +28,20 @@ import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { cameBy, nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { firstSaleAt } from './sales/credit.ts';
+import { deleteDisputes } from './sales/dispute.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
 import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
 import { deleteRefunds } from './sales/refund.ts';
-import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
+import {
+  type AttributedSale,
+  followStatus,
+  isAttributed,
+  lockSale,
+  type Sale,
+  saleStatus,
+  sales,
+} from './sales/sale.ts';
 
 const amounts = {
   amount_minor: minorNotNegative,
@@ -72,7 +82,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: 'Deletes a sale, for example when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null. The ids of the charge and of its refunds can be used again.',
+    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null. The ids of the charge, its refunds and its disputes can be used again.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -80,6 +90,7 @@ export const saleChangeOperations: Operation[] = [
       await sales.update(tx, sale.id, { deleted_at: tx.now });
       if (customer) await moveConversion(tx, sale, customer);
       await deleteRefunds(tx, sale);
+      await deleteDisputes(tx, sale);
       if (isAttributed(sale)) {
         tx.emit(event('sale.deleted', sale));
         await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
@@ -124,13 +135,14 @@ async function correct(
     status: saleStatus(parts.amount_minor, before.refunded_minor),
     ...(reassigned ? { partner_id, ...(await visitOf(tx, customer, partner_id)), coupon_id: null } : {}),
   });
-  if (customer) await followStatus(tx, customer, before, after);
+  await followStatus(tx, customer, before, after);
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
   await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
   if (reassigned) await takeBackCommissions(tx, before, 'sale_corrected');
   await recalculate(tx, program, after, customer, reassigned);
+  await followDisputes(tx, after.id);
   // The commissions are locked: what deletes a payout locks them before it takes them out.
   if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);
   return after;
@@ -179,19 +191,6 @@ function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
   tx.emit(event('sale.created', after));
   const { refunded_minor: amount_minor, refunded_at } = after;
   if (refunded_at !== null) emitRefund(tx, after, { amount_minor, refunded_at });
-}
-
-/** "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until one leaves something again. */
-async function followStatus(tx: Tx, customer: Customer, before: Sale, after: Sale): Promise<void> {
-  if (after.status === before.status) return;
-  if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
-  else if (before.status === 'refunded' && customer.status === 'refunded' && !(await hasRefundedSale(tx, customer)))
-    await customers.update(tx, customer.id, { status: 'active' });
-}
-
-async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<boolean> {
-  const sale = await sales.find(tx, sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.status = 'refunded'`);
-  return sale !== undefined;
 }
 
 /**

@@ -3,8 +3,21 @@ import { sampleId } from '../core/values/fields.ts';
 import { catalogue } from './events/catalogue.ts';
 import * as story from './events/story.ts';
 
-const { program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund, times } =
-  story;
+const {
+  program,
+  group,
+  partner,
+  application,
+  link,
+  coupon,
+  customer,
+  sale,
+  commission,
+  risk_flag,
+  refund,
+  dispute,
+  times,
+} = story;
 
 /** The fields of a record that a body has too. */
 const pick = <Record_ extends object>(record: Record_, ...fields: (keyof Record_)[]) =>
@@ -59,7 +72,7 @@ const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.i
 /** The examples of the description: the records of one story, and their state after each operation. */
 export const examples: Examples = {
   records: {
-    ...{ program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund },
+    ...{ program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund, dispute },
     ...{ tag: story.tag, rule: story.rule, click: story.click, referral: story.referral },
     ...{ payout: story.payout, payout_batch: story.payout_batch },
     ...{ event, webhook_endpoint: endpoint, webhook_delivery: delivery },
@@ -155,6 +168,17 @@ export const examples: Examples = {
         ...{ status: 'partially_refunded', refunded_minor: refund.amount_minor, refunded_at: refund.refunded_at },
       },
     },
+    'refunds.reverse': {
+      body: { reason: "The customer's bank refused the refund." },
+      reply: { reversed_at: times.change, reversal_reason: "The customer's bank refused the refund." },
+    },
+    'disputes.create': {
+      body: pick(dispute, 'sale_id', 'amount_minor', 'external_dispute_id', 'reason'),
+    },
+    'disputes.close': {
+      body: { outcome: 'won' },
+      reply: { ...changed, status: 'won', closed_at: times.change },
+    },
     'commissions.create': {
       body: {
         ...pick(commission, 'program_id', 'partner_id', 'currency'),
@@ -176,6 +200,11 @@ export const examples: Examples = {
       body: { reason: 'order_cancelled' },
       reply: { ...changed, status: 'voided', voided_at: times.change, void_reason: 'order_cancelled' },
     },
+    'commissions.hold': {
+      body: { reason: 'order_under_review' },
+      reply: { ...changed, status: 'on_hold', hold_reason: 'order_under_review', held_at: times.change },
+    },
+    'commissions.release': { reply: changed },
     'payout_batches.create': {
       body: pick(story.payout_batch, 'program_id'),
       reply: { ...by_hand, status: 'generating', progress: no_progress },

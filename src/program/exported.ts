@@ -11,6 +11,7 @@ import { payouts } from './payouts/payout.ts';
 import { payoutBatches } from './payouts/payout_batch.ts';
 import { programs } from './programs/program.ts';
 import { riskFlags } from './risk/risk_flag.ts';
+import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
 import { clicks } from './tracking/click.ts';
@@ -21,10 +22,10 @@ import { referrals } from './tracking/referral.ts';
 export const feed: Feed = {
   resources: [
     ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
-    ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
+    ...[rules, sales, refunds, disputes, commissions, riskFlags, payoutBatches, payouts],
   ],
   // Resources with emails, names, or other data of merchants about a person.
   personal: [partners, applications, customers, sales, riskFlags, payouts],
-  own_id_fields: ['external_id', 'external_refund_id', 'product_ids'],
+  own_id_fields: ['external_id', 'external_refund_id', 'external_dispute_id', 'product_ids'],
   personal_fields: { commissions: ['note'] },
 };

@@ -19,6 +19,7 @@ import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { riskFlags } from './risk/risk_flag.ts';
+import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
 import { attributeVisitor } from './tracking/attribution.ts';
@@ -43,6 +44,7 @@ const CustomerExport = z
       .describe('The clicks of the browser that signed up, also those that earned no credit.'),
     sales: z.array(sales.record).describe('What the customer paid.'),
     refunds: z.array(refunds.record).describe('What the customer got back.'),
+    disputes: z.array(disputes.record).describe('What the customer disputed at their bank.'),
     commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
     risk_flags: z.array(riskFlags.record).describe('The flags raised about the customer, or about one of the clicks.'),
     events: z
@@ -65,7 +67,7 @@ export const personalDataOperations: Operation[] = [
     path: '/v1/customers/{id}',
     scope: 'customers:write',
     summary: 'Erases a customer: the identity is removed, and the sales and commissions stay.',
-    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered: of a program with many events since then, a worker does so after the response. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges and refunds stay, and so do texts that you wrote into refunds and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered: of a program with many events since then, a worker does so after the response. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges, refunds and disputes stay, and so do texts that you wrote into refunds, disputes and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -79,7 +81,7 @@ export const personalDataOperations: Operation[] = [
     path: '/v1/customers/{id}/export',
     scope: 'customers:read',
     summary: 'Exports everything that is stored about a customer.',
-    doc: 'One JSON document, to answer a person who asks what you store about them. Sales, refunds and commissions that were deleted are part of it.',
+    doc: 'One JSON document, to answer a person who asks what you store about them. Sales, refunds, disputes and commissions that were deleted are part of it.',
     params: idParams,
     reply: CustomerExport,
     run: async ({ tx, params }) => exportOf(tx, await customers.get(tx, params.id)),
@@ -242,7 +244,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
       Record_[]
     >;
   type Export = z.infer<typeof CustomerExport>;
-  type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds'> =
+  type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds' | 'disputes'> =
     Export[List][number];
   const events = await allEventsAbout(tx, mentionOf(customer, traces));
   return {
@@ -261,6 +263,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
     ),
     sales: await records<Item<'sales'>>(sales, sql`t.id = any(${traces.sale_ids})`),
     refunds: await records<Item<'refunds'>>(refunds, sql`t.sale_id = any(${traces.sale_ids})`),
+    disputes: await records<Item<'disputes'>>(disputes, sql`t.sale_id = any(${traces.sale_ids})`),
     commissions: await records<Item<'commissions'>>(commissions, of_customer),
     risk_flags: await records<Item<'risk_flags'>>(riskFlags, sql`t.id = any(${traces.risk_flag_ids})`),
     events: events.map(({ body }) => {

@@ -1,17 +1,36 @@
 import sql from 'sql-template-tag';
+import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { tenant } from '../core/resource/resource.ts';
 import { textDetail, withWarnings } from '../core/values/detail.ts';
+import { requireState, text } from '../core/values/fields.ts';
 import { Problem } from '../core/values/problem.ts';
 import { adjustCommissions } from './commissions/adjust.ts';
-import { customers } from './customers/customer.ts';
+import { followDisputes } from './commissions/disputed.ts';
+import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
-import { NewRefund, recordRefund, refuseImpossibleTime, refuseRepeatedRefund } from './sales/refund.ts';
-import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
+import {
+  NewRefund,
+  type Refund,
+  recordRefund,
+  refunds,
+  refuseImpossibleTime,
+  refuseRepeatedRefund,
+} from './sales/refund.ts';
+import {
+  type AttributedSale,
+  followStatus,
+  isAttributed,
+  lockSale,
+  type Sale,
+  saleStatus,
+  sales,
+} from './sales/sale.ts';
 
-/** Records a refund, and its effects: the sale's status, the customer's, and the commissions. */
+/** Records a refund or its reversal, and the effects: the sale's status, the customer's, and the commissions. */
 export const refundOperations: Operation[] = [
   operation({
     name: 'sales.refund',
@@ -26,33 +45,106 @@ export const refundOperations: Operation[] = [
     reply: withWarnings(sales.record, 'SaleRefunded', 'The sale after the refund.'),
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
-      const { sale } = await lockSale(tx, params.id);
-      return refundSale(tx, sale, body);
+      const { sale, customer } = await lockSale(tx, params.id);
+      return (await refundSale(tx, sale, customer, body)).sale;
+    },
+  }),
+  operation({
+    name: 'refunds.reverse',
+    method: 'POST',
+    path: '/v1/refunds/{id}/reverse',
+    scope: 'sales:write',
+    summary: 'Reverses a refund that failed, or whose money came back.',
+    doc: 'The sale counts the refund no more, and its commissions are what they would be without it: an unpaid one grows again, one that was voided is earned again, and what a clawback took back is paid as a bonus. Its `external_refund_id` stays used.',
+    params: idParams,
+    body: z.strictObject({ reason: text.max(1000).optional().describe('The reason, for your records.') }).prefault({}),
+    details: { reason: textDetail(1000) },
+    reply: withWarnings(refunds.record, 'RefundReversed', 'The refund after its reversal.'),
+    errors: ['invalid_state_transition'],
+    async run({ tx, params, body }) {
+      const { sale_id } = await refunds.get(tx, params.id);
+      const { sale, customer } = await lockSale(tx, sale_id);
+      const refund = await refunds.get(tx, params.id, { lock: true });
+      requireState(refund.reversed_at === null, 'The refund is already reversed.');
+      return reverseRefund(tx, sale, customer, refund, body.reason);
     },
   }),
 ];
 
-/** @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists */
-async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale> {
-  await refuseRepeatedRefund(tx, before, refund.external_refund_id);
-  const amount_minor = amountOf(refund, before);
-  refuseImpossibleTime(tx, before, refund.refunded_at);
-  const { id, refunded_at } = await recordRefund(tx, before, { ...refund, amount_minor });
-  const refunded_minor = before.refunded_minor + amount_minor;
-  const status = saleStatus(before.amount_minor, refunded_minor);
-  const after = await sales.update(tx, before.id, {
-    refunded_minor,
-    status,
-    refunded_at: before.refunded_at !== null && before.refunded_at > refunded_at ? before.refunded_at : refunded_at,
+/**
+ * @param before locked, after its customer
+ * @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists
+ */
+export async function refundSale(
+  tx: Tx,
+  before: Sale,
+  customer: Customer | undefined,
+  fields: NewRefund,
+): Promise<{ sale: Sale; refund: Refund }> {
+  await refuseRepeatedRefund(tx, before, fields.external_refund_id);
+  const amount_minor = amountOf(fields, before);
+  refuseImpossibleTime(tx, before, fields.refunded_at);
+  const refund = await recordRefund(tx, before, { ...fields, amount_minor });
+  const last = before.refunded_at;
+  const sale = await changeRefunded(tx, before, customer, {
+    refunded_minor: before.refunded_minor + amount_minor,
+    refunded_at: last !== null && last > refund.refunded_at ? last : refund.refunded_at,
   });
-  if (status === 'refunded' && after.customer_id !== null)
-    await customers.update(tx, after.customer_id, { status: 'refunded' });
-  if (!isAttributed(after)) return after;
-  emitRefund(tx, after, { amount_minor, refunded_at });
-  await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
-  await adjustCommissions(tx, after, 'sale_refunded', id);
-  assessLater(tx, 'sale', after.id);
+  if (isAttributed(sale)) {
+    emitRefund(tx, sale, refund);
+    await followRefunds(tx, sale, 'sale_refunded', refund);
+  }
+  return { sale, refund };
+}
+
+/**
+ * Takes a refund back that stands.
+ * @param before locked, after its customer
+ */
+export async function reverseRefund(
+  tx: Tx,
+  before: Sale,
+  customer: Customer | undefined,
+  { id, amount_minor }: Refund,
+  reason?: string,
+): Promise<Refund> {
+  const refund = await refunds.update(tx, id, { reversed_at: tx.now, reversal_reason: reason ?? null });
+  const { refunded_at } = await tx.one<{ refunded_at: string | null }>(sql`
+    select max(coalesce(t.refunded_at, t.created_at)) as refunded_at
+    from program.refund t
+    where ${tenant(tx)} and t.sale_id = ${before.id} and t.reversed_at is null`);
+  const refunded_minor = before.refunded_minor - amount_minor;
+  const sale = await changeRefunded(tx, before, customer, { refunded_minor, refunded_at });
+  if (isAttributed(sale)) {
+    tx.emit(event('sale.updated', sale, { previous_amount_minor: sale.amount_minor }));
+    await followRefunds(tx, sale, 'refund_reversed', refund);
+  }
+  return refund;
+}
+
+/** Writes what is refunded of a sale, and what follows of its status and its customer's. */
+async function changeRefunded(
+  tx: Tx,
+  before: Sale,
+  customer: Customer | undefined,
+  refunded: Pick<Sale, 'refunded_minor' | 'refunded_at'>,
+): Promise<Sale> {
+  const status = saleStatus(before.amount_minor, refunded.refunded_minor);
+  const after = await sales.update(tx, before.id, { ...refunded, status });
+  await followStatus(tx, customer, before, after);
   return after;
+}
+
+async function followRefunds(
+  tx: Tx,
+  sale: AttributedSale,
+  cause: 'sale_refunded' | 'refund_reversed',
+  refund: Refund,
+): Promise<void> {
+  await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
+  await adjustCommissions(tx, sale, cause, refund.id);
+  await followDisputes(tx, sale.id);
+  assessLater(tx, 'sale', sale.id);
 }
 
 /**

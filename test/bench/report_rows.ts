@@ -117,8 +117,8 @@ function rowsOf(owner: Owner, sizes: Sizes, until: Date) {
       from generate_series(1, ${sizes.sales}) as s (n)
       join program.customer c on c.organization_id = ${o} and c.id = ${id('cus', even(customers, '5'))}`,
     refunds: `
-      insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at)
-      select ${o}, replace(s.id, 'sale_', 'rfd_'), ${p}, s.id, s.refunded_minor, s.occurred_at + interval '3 days', s.occurred_at
+      insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at, updated_at)
+      select ${o}, replace(s.id, 'sale_', 'rfd_'), ${p}, s.id, s.refunded_minor, s.occurred_at + interval '3 days', s.occurred_at, s.occurred_at
       from program.sale s where s.organization_id = ${o} and s.refunded_minor > 0`,
     commissions: `
       insert into program.commission

@@ -234,7 +234,7 @@ const kinds: Kind[] = [
       external_refund_id: `'refund_' || s.n`,
       amount_minor: '100',
       refunded_at: 's.at',
-      created_at: 's.at',
+      ...times,
     },
   },
   {

@@ -57,8 +57,8 @@ await load(`
   select organization_id, 'sale_' || tail, program_id, tail, 1000, 1000, 'USD', true, at, jsonb_build_object('note', repeat('x', 200)), at, at
   of r`);
 await load(`
-  insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at)
-  select organization_id, 'rfd_' || tail, program_id, 'sale_' || tail, 1000, case when n % 3 > 0 then at end, at
+  insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at, updated_at)
+  select organization_id, 'rfd_' || tail, program_id, 'sale_' || tail, 1000, case when n % 3 > 0 then at end, at, at
   of r`);
 await load(`
   insert into program.commission_entry

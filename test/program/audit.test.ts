@@ -46,6 +46,10 @@ await shop.refund(paid);
 const { payout_id } = (await shop.commissionsOf(paid))[0] as Json;
 const gone = await shop.sale({ customer_id: customer.id });
 await shop.merchant.delete(`/v1/sales/${gone.id}`);
+const disputed = await shop.sale({ customer_id: customer.id });
+await shop.merchant.post('/v1/disputes', { sale_id: disputed.id });
+const lost = await shop.merchant.post('/v1/disputes', { sale_id: (await shop.sale({ customer_id: customer.id })).id });
+await shop.merchant.post(`/v1/disputes/${lost.id}/close`, { outcome: 'lost' });
 const deleted = await shop.partner();
 const of_deleted = await shop.sale({ partner_id: deleted.id });
 await shop.merchant.delete(`/v1/partners/${deleted.id}`);
@@ -120,6 +124,17 @@ const corruptions: Record<
       rail.query(sql`update program.refund set amount_minor = amount_minor + 1 where sale_id = ${partly.id}`),
     mends: () =>
       rail.query(sql`update program.refund set amount_minor = amount_minor - 1 where sale_id = ${partly.id}`),
+  },
+  'unpaid commissions of a disputed sale are on hold, and no others are so by a dispute': {
+    subject: disputed.commissions[0].id,
+    breaks: () => setByHand(sql`status = 'due', hold_reason = null, held_at = null`, sql`sale_id = ${disputed.id}`),
+    mends: () =>
+      setByHand(sql`status = 'on_hold', hold_reason = 'dispute', held_at = now()`, sql`sale_id = ${disputed.id}`),
+  },
+  'only the refund of a lost dispute stands': {
+    subject: lost.id,
+    breaks: () => rail.query(sql`update program.dispute set status = 'won' where id = ${lost.id}`),
+    mends: () => rail.query(sql`update program.dispute set status = 'lost' where id = ${lost.id}`),
   },
   "a sale's status follows from its refunds": {
     subject: partly.id,

@@ -48,6 +48,15 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('edit_rule' as const), rate }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('switch_base' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reassign' as const) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constantFrom('hold' as const, 'release' as const, 'reverse' as const), nth }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('dispute' as const), share }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('close' as const), nth, outcome: fc.constantFrom('won', 'lost') }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -100,6 +109,9 @@ const isTooLarge = (sale: Json, by: Rate | null, edit?: Edit): boolean => {
 
 const total = (some: Json[]): bigint => some.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
 const isOpen = ({ status, payout_id }: Json): boolean => status !== 'paid' && payout_id === null;
+/** Nothing keeps a batch from it but its time. */
+const isPayable = ({ status, payout_id, kind }: Json): boolean =>
+  ['pending', 'approved', 'due'].includes(status) && payout_id === null && kind !== 'clawback';
 const part = (of: number, bps: number): number => Number(scaled(BigInt(of), BigInt(bps), 10_000n));
 
 /** One sale, what is done to it, and what must be true of its commissions after each step. */
@@ -200,11 +212,13 @@ class Ledger {
         return this.#mature();
       case 'pay':
       case 'lock': {
-        const one = await this.#one(step.do === 'pay' ? ({ status }) => status !== 'paid' : isOpen, step.nth);
+        const may = step.do === 'pay' ? ({ status }: Json) => status !== 'paid' : isOpen;
+        const one = await this.#one((some) => may(some) && some.status !== 'on_hold', step.nth);
         if (one) await this.shop[step.do](one);
         return;
       }
       case 'unlock': {
+        if ((await this.#disputes('open')).length > 0) return;
         const one = await this.#one((locked) => locked.status === 'due' && locked.payout_id !== null, step.nth);
         if (one) await this.shop.lock(one, false);
         return;
@@ -248,6 +262,52 @@ class Ledger {
         this.edits.set(one.partner_id, { total: sum, left: leftOf(this.sale, by) });
         return;
       }
+      case 'hold': {
+        const one = await this.#one(isPayable, step.nth);
+        if (one) await merchant.post(`/v1/commissions/${one.id}/hold`);
+        return;
+      }
+      case 'release': {
+        const one = await this.#one(({ status }) => status === 'on_hold', step.nth);
+        if (!one) return;
+        const request = merchant.request('POST', `/v1/commissions/${one.id}/release`);
+        if (one.hold_reason === 'dispute') return expect(request, 'invalid_state_transition');
+        const { body } = await request;
+        const was = one.approved_at === null ? 'pending' : 'approved';
+        check(body.status === (one.mature_at <= new Date().toISOString() ? 'due' : was), 'it is where it would be');
+        return;
+      }
+      case 'reverse': {
+        const standing = (await this.shop.list('refunds', `sale_id=${this.sale.id}`)).filter(
+          ({ reversed_at }) => reversed_at === null,
+        );
+        const one = standing[step.nth % Math.max(1, standing.length)];
+        return one && this.#lessRefunded(`/v1/refunds/${one.id}/reverse`, {}, one.amount_minor);
+      }
+      case 'dispute': {
+        const amount_minor = Math.max(1, part(this.sale.amount_minor, step.share));
+        const request = merchant.request('POST', '/v1/disputes', { sale_id: this.sale.id, amount_minor });
+        if (this.sale.amount_minor === 0) return expect(request, 'invalid_parameter');
+        check((await request).status === 201, 'it is disputed');
+        return;
+      }
+      case 'close': {
+        const some = await this.#disputes('open', 'lost');
+        const one = some[step.nth % Math.max(1, some.length)];
+        if (!one) return;
+        const path = `/v1/disputes/${one.id}/close`;
+        if (one.status === step.outcome)
+          return expect(merchant.request('POST', path, { outcome: 'lost' }), 'invalid_state_transition');
+        if (step.outcome === 'won') {
+          const refund = one.refund_id && (await merchant.get(`/v1/refunds/${one.refund_id}`));
+          return this.#lessRefunded(path, { outcome: 'won' }, refund?.reversed_at === null ? refund.amount_minor : 0);
+        }
+        const left = this.sale.amount_minor - this.sale.refunded_minor;
+        await merchant.post(path, { outcome: 'lost' });
+        const after = await merchant.get(`/v1/sales/${this.sale.id}`);
+        check(after.refunded_minor === this.sale.refunded_minor + Math.min(left, one.amount_minor), 'it is refunded');
+        return this.#settled(after);
+      }
       case 'edit_rule':
         this.rule = await merchant.patch(`/v1/rules/${this.rule.id}`, step.rate);
         return;
@@ -262,6 +322,25 @@ class Ledger {
         await merchant.delete(path);
         this.deleted = true;
     }
+  }
+
+  async #disputes(...statuses: string[]): Promise<Json[]> {
+    return (await this.shop.list('disputes', `sale_id=${this.sale.id}`)).filter(({ status }) =>
+      statuses.includes(status),
+    );
+  }
+
+  /** What gives back so much of what was refunded, unless its commission would be too large. */
+  async #lessRefunded(path: string, body: object, amount_minor: number): Promise<void> {
+    const { partner_id } = this.sale;
+    const refunded_minor = this.sale.refunded_minor - amount_minor;
+    const request = this.shop.merchant.request('POST', path, body);
+    if (isTooLarge({ ...this.sale, refunded_minor }, this.rates.get(partner_id) ?? null, this.edits.get(partner_id)))
+      return expect(request, 'invalid_parameter');
+    check((await request).status === 200, 'less is refunded');
+    const after = await this.shop.merchant.get(`/v1/sales/${this.sale.id}`);
+    check(after.refunded_minor === refunded_minor, 'the sale says so');
+    this.#settled(after);
   }
 
   /** A decision takes along what the adjustments before counted on of an earlier one about the same correction. */
@@ -292,7 +371,7 @@ class Ledger {
     if (waiting.length === 0) return;
     await rail.tick('program/mature_commissions', new Date(Date.now() + 400 * 86_400_000 + ticks++).toISOString());
     await eventually(
-      async () => (await this.#live()).every(({ status }) => status === 'due' || status === 'paid'),
+      async () => (await this.#live()).every(({ status }) => ['due', 'on_hold', 'paid'].includes(status)),
       'the commissions to mature',
     );
   }
@@ -340,7 +419,16 @@ class Ledger {
     }
     for (const { kind, amount_minor } of live)
       check(kind === 'clawback' ? amount_minor < 0 : amount_minor >= 0, `${kind} ${amount_minor}`);
+    if (!this.deleted) await this.#compareWithDisputes(live);
     await this.#compareWithEvents(live);
+  }
+
+  async #compareWithDisputes(live: Json[]): Promise<void> {
+    const is_disputed = (await this.#disputes('open')).length > 0;
+    for (const one of live) {
+      check(!is_disputed || !isPayable(one), `${one.id} is ${one.status} while its sale is disputed`);
+      check(is_disputed || one.hold_reason !== 'dispute', `${one.id} is on hold without a dispute`);
+    }
   }
 
   #compare(some: Json[], partner_id: string, should: bigint): void {

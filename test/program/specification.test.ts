@@ -61,7 +61,7 @@ const enumerations: Record<string, Record<string, string[]>> = {
   },
   sales: { status: ['paid', 'partially_refunded', 'refunded'] },
   commissions: {
-    status: ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'],
+    status: ['pending', 'approved', 'due', 'on_hold', 'paid', 'voided', 'rejected'],
     kind: ['sale', 'bonus', 'clawback'],
   },
   rules: { status: ['active', 'inactive'], applies_to: ['all', 'first', 'renewals'], rate_type: ['percent', 'fixed'] },

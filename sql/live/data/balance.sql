@@ -12,7 +12,8 @@ select
   coalesce(sum(c.counted_minor) filter (where c.status = 'paid'), 0)::bigint as paid_minor,
   coalesce(sum(c.counted_minor) filter (where c.status <> 'paid'), 0)::bigint as balance_minor,
   count(*) filter (where c.status = 'due' and c.payout_id is null) as due_commissions,
-  min(c.mature_at) filter (where c.status in ('pending', 'approved')) as next_mature_at
+  min(c.mature_at) filter (where c.status in ('pending', 'approved')) as next_mature_at,
+  coalesce(sum(c.counted_minor) filter (where c.status = 'on_hold'), 0)::bigint as on_hold_minor
 from (
   select
     k.program_id, k.partner_id, k.currency, k.status, k.payout_id, k.mature_at,
@@ -27,6 +28,7 @@ comment on column data.partner_balance.partner_id is 'The partner (part_).';
 comment on column data.partner_balance.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.partner_balance.earned_minor is 'Commissions net of clawbacks, without voided and rejected ones, in minor units.';
 comment on column data.partner_balance.pending_minor is 'Of earned_minor: in the holding period, in minor units.';
+comment on column data.partner_balance.on_hold_minor is 'Of earned_minor: on hold, in minor units.';
 comment on column data.partner_balance.due_minor is 'Of earned_minor: due and in no payout yet, in minor units. Negative: the partner owes.';
 comment on column data.partner_balance.in_payout_minor is 'Of earned_minor: in a payout that has not settled, in minor units.';
 comment on column data.partner_balance.paid_minor is 'Of earned_minor: paid, in minor units.';

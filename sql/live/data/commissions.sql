@@ -26,7 +26,9 @@ select
   case when (select data.sees_personal()) then c.void_reason else data.without_emails(c.void_reason) end as void_reason,
   case when (select data.sees_personal()) then c.note end as note,
   c.created_at,
-  c.updated_at
+  c.updated_at,
+  case when (select data.sees_personal()) then c.hold_reason else data.without_emails(c.hold_reason) end as hold_reason,
+  c.held_at
 from program.commission c
 left join program.payout_commission l
   on l.organization_id = c.organization_id and l.payout_id = c.payout_id and l.commission_id = c.id
@@ -49,12 +51,14 @@ comment on column data.commission.base_amount_minor is 'The amount to which the 
 comment on column data.commission.rate_type is 'percent or fixed: the rate that it was computed with. Null: a bonus.';
 comment on column data.commission.rate_value is 'The rate that it was computed with: basis points for percent, minor units for fixed. Null: a bonus.';
 comment on column data.commission.is_edited_by_hand is 'Whether its amount was set, or it was voided or rejected, by hand.';
-comment on column data.commission.status is 'pending, approved, due, paid, voided or rejected.';
+comment on column data.commission.status is 'pending, approved, due, on_hold, paid, voided or rejected.';
 comment on column data.commission.mature_at is 'When the holding period ends.';
 comment on column data.commission.approved_at is 'When it was approved by hand. Null: not approved by hand.';
 comment on column data.commission.paid_at is 'When its payout settled. Null: not paid.';
 comment on column data.commission.voided_at is 'When it was voided. Null: not voided.';
 comment on column data.commission.void_reason is 'Why it was voided, such as sale_refunded. Null: not voided. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.commission.hold_reason is 'Why it is on hold: dispute, or the reason that you gave. Null: it is not on hold. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.commission.held_at is 'When it was put on hold. Null: it is not on hold.';
 comment on column data.commission.note is 'Your note. Personal: null unless the login was made with --personal-data.';
 comment on column data.commission.created_at is 'When it was recorded.';
 comment on column data.commission.updated_at is 'When it last changed.';

@@ -115,12 +115,15 @@ select
   r.amount_minor,
   case when (select data.sees_personal()) then r.reason else data.without_emails(r.reason) end as reason,
   case when r.refunded_at is null then r.created_at else r.refunded_at end as refunded_at,
-  r.created_at
+  r.created_at,
+  r.updated_at,
+  r.reversed_at,
+  case when (select data.sees_personal()) then r.reversal_reason else data.without_emails(r.reversal_reason) end as reversal_reason
 from program.refund r
 left join program.sale s on s.organization_id = r.organization_id and s.id = r.sale_id
 where r.organization_id = (select data.organization_id())
   and r.deleted_at is null;
-comment on view data.refund is 'Refunds of sales, in whole or in part: one row each. Those of deleted sales are left out.';
+comment on view data.refund is 'Refunds of sales, in whole or in part: one row each. Those of deleted sales are left out. One that is reversed counts nowhere: add up those without reversed_at.';
 comment on column data.refund.id is 'The refund (rfd_).';
 comment on column data.refund.program_id is 'The program (prg_).';
 comment on column data.refund.sale_id is 'The sale (sale_).';
@@ -130,4 +133,43 @@ comment on column data.refund.currency is 'ISO 4217 code of the sale''s currency
 comment on column data.refund.amount_minor is 'What was refunded, in minor units.';
 comment on column data.refund.reason is 'The reason, as you sent it. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.refund.refunded_at is 'When the charge was refunded.';
+comment on column data.refund.reversed_at is 'When it was reversed. Null: it stands.';
+comment on column data.refund.reversal_reason is 'Why it was reversed, as you sent it. Null: not given, or it stands. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.refund.created_at is 'When it was recorded.';
+comment on column data.refund.updated_at is 'When it last changed.';
+
+create or replace view data.dispute with (security_barrier = true) as
+select
+  d.id,
+  d.program_id,
+  d.sale_id,
+  s.partner_id,
+  d.external_dispute_id,
+  s.currency,
+  d.amount_minor,
+  case when (select data.sees_personal()) then d.reason else data.without_emails(d.reason) end as reason,
+  d.status,
+  d.refund_id,
+  d.opened_at,
+  d.closed_at,
+  d.created_at,
+  d.updated_at
+from program.dispute d
+left join program.sale s on s.organization_id = d.organization_id and s.id = d.sale_id
+where d.organization_id = (select data.organization_id())
+  and d.deleted_at is null;
+comment on view data.dispute is 'Charges that customers dispute at their bank: one row for each dispute. Those of deleted sales are left out.';
+comment on column data.dispute.id is 'The dispute (dsp_).';
+comment on column data.dispute.program_id is 'The program (prg_).';
+comment on column data.dispute.sale_id is 'The sale (sale_).';
+comment on column data.dispute.partner_id is 'The partner who is credited with the sale (part_). Null: nobody.';
+comment on column data.dispute.external_dispute_id is 'The processor''s id of the dispute, unique in the program. Null: not given.';
+comment on column data.dispute.currency is 'ISO 4217 code of the sale''s currency.';
+comment on column data.dispute.amount_minor is 'What is disputed, in minor units.';
+comment on column data.dispute.reason is 'The reason, as you sent it. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.dispute.status is 'open, won or lost.';
+comment on column data.dispute.refund_id is 'The refund that took the amount when it was lost (rfd_). Null: none.';
+comment on column data.dispute.opened_at is 'When the customer disputed the charge.';
+comment on column data.dispute.closed_at is 'When the dispute was decided. Null: it is open.';
+comment on column data.dispute.created_at is 'When it was recorded.';
+comment on column data.dispute.updated_at is 'When it last changed.';

@@ -250,7 +250,7 @@ select
   'refund', r.external_refund_id, r.id, r.program_id, s.partner_id, s.currency, -r.amount_minor, null, coalesce(r.refunded_at, r.created_at)
 from program.refund r
 left join program.sale s on s.organization_id = r.organization_id and s.id = r.sale_id
-where r.organization_id = (select data.organization_id()) and r.deleted_at is null
+where r.organization_id = (select data.organization_id()) and r.deleted_at is null and r.reversed_at is null
 union all
 select 'payout', p.external_id, p.id, p.program_id, p.partner_id, p.currency, -p.amount_minor, p.fee_minor, p.paid_at
 from program.payout p
@@ -261,7 +261,7 @@ from program.payout_attempt a
 join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
 cross join generate_series(0, coalesce(jsonb_array_length(a.bookings -> 'excess'), 0))
 where a.organization_id = (select data.organization_id()) and a.status = 'paid' and a.excess_commission_id is not null;
-comment on view data.reconciliation is 'Money that a processor or a rail moved, by its own id there, to compare with their statements: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion, once for each time. Returned payouts are left out: their money left and came back.';
+comment on view data.reconciliation is 'Money that a processor or a rail moved, by its own id there, to compare with their statements: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion, once for each time. Returned payouts and reversed refunds are left out: their money left and came back.';
 comment on column data.reconciliation.object is 'sale, refund or payout.';
 comment on column data.reconciliation.external_id is 'The id at the processor or the rail. Null: not given.';
 comment on column data.reconciliation.id is 'The sale (sale_), the refund (rfd_) or the payout (pyt_). Of money that was paid beyond a payout, the attempt (pyt_…-n).';

@@ -144,9 +144,30 @@ as $$
     format('refunded_minor is %s, the refunds come to %s', s.refunded_minor, coalesce(r.total, 0))
   from program.sale s
   left join (
-    select x.organization_id, x.sale_id, sum(x.amount_minor) as total from program.refund x group by x.organization_id, x.sale_id
+    select x.organization_id, x.sale_id, sum(x.amount_minor) as total
+    from program.refund x
+    where x.reversed_at is null
+    group by x.organization_id, x.sale_id
   ) as r on r.organization_id = s.organization_id and r.sale_id = s.id
   where s.refunded_minor <> coalesce(r.total, 0)
+
+  union all
+  select 'unpaid commissions of a disputed sale are on hold, and no others are so by a dispute', c.organization_id, c.id,
+    format('it is %s, and the sale has %s dispute that is open', c.status, case when d.sale_id is null then 'no' else 'a' end)
+  from program.commission c
+  left join (
+    select x.organization_id, x.sale_id from program.dispute x where x.status = 'open' and x.deleted_at is null group by x.organization_id, x.sale_id
+  ) as d on d.organization_id = c.organization_id and d.sale_id = c.sale_id
+  where c.deleted_at is null and case
+      when c.hold_reason = 'dispute' then d.sale_id is null
+      else d.sale_id is not null and c.status in ('pending', 'approved', 'due') and c.payout_id is null and c.kind <> 'clawback'
+    end
+
+  union all
+  select 'only the refund of a lost dispute stands', d.organization_id, d.id, format('it is %s, and the refund %s stands', d.status, f.id)
+  from program.dispute d
+  join program.refund f on f.organization_id = d.organization_id and f.id = d.refund_id
+  where d.deleted_at is null and d.status <> 'lost' and f.reversed_at is null
 
   union all
   select 'a sale''s status follows from its refunds', s.organization_id, s.id, format('it is %s with %s of %s refunded', s.status, s.refunded_minor, s.amount_minor)
@@ -173,7 +194,7 @@ as $$
   select 'a partner who is deleted has no open commission', c.organization_id, c.id, format('it is %s', c.status)
   from program.commission c
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id
-  where p.deleted_at is not null and c.deleted_at is null and c.status in ('pending', 'approved', 'due') and c.payout_id is null
+  where p.deleted_at is not null and c.deleted_at is null and c.status in ('pending', 'approved', 'due', 'on_hold') and c.payout_id is null
     and c.kind <> 'clawback'
     -- The job that voids the others, beyond what the request did.
     and not exists (

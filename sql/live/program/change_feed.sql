@@ -6,6 +6,7 @@ create or replace trigger change_noted before update on program.commission
   for each row when (new.changed_in is distinct from pg_current_xact_id()) execute function core.note_change();
 create or replace trigger change_noted before update on program.coupon for each row execute function core.note_change();
 create or replace trigger change_noted before update on program.customer for each row execute function core.note_change();
+create or replace trigger change_noted before update on program.dispute for each row execute function core.note_change();
 create or replace trigger change_noted before update on program.link for each row execute function core.note_change();
 create or replace trigger change_noted before update on program.partner for each row execute function core.note_change();
 create or replace trigger change_noted before update on program.partner_group for each row execute function core.note_change();

@@ -22,13 +22,18 @@ declare
   stated constant text := current_setting('rail.cause', true);
 begin
   cause := split_part(stated, ' ', 1);
-  if (cause in ('sale_refunded', 'sale_corrected', 'sale_deleted', 'edited_by_hand', 'partner_deleted', 'payout_returned')) is not true then
+  if (cause in ('sale_refunded', 'refund_reversed', 'sale_corrected', 'sale_deleted', 'edited_by_hand', 'partner_deleted', 'payout_returned')) is not true then
     raise exception 'Why the commission % changes is not stated, or unknown (%): call program.because in the statement that changes it.',
       commission_id, coalesce(cause, '');
   end if;
   refund_id := nullif(split_part(stated, ' ', 2), '');
   effective_at := coalesce(
-    (select f.refunded_at from program.refund f where f.organization_id = organization and f.id = stated_cause.refund_id), changed_at
+    (
+      select case when f.reversed_at is null then f.refunded_at else f.reversed_at end
+      from program.refund f
+      where f.organization_id = organization and f.id = stated_cause.refund_id
+    ),
+    changed_at
   );
 end
 $$;

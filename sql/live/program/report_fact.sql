@@ -83,7 +83,7 @@ as $$
     r.country collate "C", program.landing_page(r.landing_url) collate "C", s.product_id collate "C", s.customer_id, s.currency collate "C",
     null::integer, null::integer, null::integer, null::integer, null::integer,
     null::bigint, f.amount_minor, null::bigint, null::bigint, null::bigint, f.inserted_in
-  where f.deleted_at is null and s.deleted_at is null and s.partner_id is not null
+  where f.deleted_at is null and f.reversed_at is null and s.deleted_at is null and s.partner_id is not null
 $$;
 
 -- A commission of a sale counts at its time, with its attribution, and for the partner of its own; without a sale, at its own time.

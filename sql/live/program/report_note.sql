@@ -125,14 +125,14 @@ when (
 execute function program.note_facts('customer');
 create or replace trigger facts_updating before update on program.refund for each row
 when (
-  (old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.deleted_at)
-    is distinct from (new.sale_id, new.amount_minor, new.refunded_at, new.created_at, new.deleted_at)
+  (old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.reversed_at, old.deleted_at)
+    is distinct from (new.sale_id, new.amount_minor, new.refunded_at, new.created_at, new.reversed_at, new.deleted_at)
 )
 execute function program.note_facts('refund');
 create or replace trigger facts_updated after update on program.refund for each row
 when (
-  (old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.deleted_at)
-    is distinct from (new.sale_id, new.amount_minor, new.refunded_at, new.created_at, new.deleted_at)
+  (old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.reversed_at, old.deleted_at)
+    is distinct from (new.sale_id, new.amount_minor, new.refunded_at, new.created_at, new.reversed_at, new.deleted_at)
 )
 execute function program.note_facts('refund');
 create or replace trigger facts_updating

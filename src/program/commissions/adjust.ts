@@ -40,7 +40,12 @@ const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net,
  * @param cause also why a commission that comes to 0 is voided
  * @throws Problem invalid_parameter when the result is too large
  */
-export async function adjustCommissions(tx: Tx, sale: Sale, cause: VoidReason, refund_id?: string): Promise<void> {
+export async function adjustCommissions(
+  tx: Tx,
+  sale: Sale,
+  cause: VoidReason | 'refund_reversed',
+  refund_id?: string,
+): Promise<void> {
   const counted = await countedCommissions(tx, sale);
   const earned = counted.find(({ kind }) => kind === 'sale');
   const voided = earned ? undefined : await voidedBefore(tx, sale);

@@ -1,6 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { changesOf, type Values } from '../../core/postgres/write.ts';
 import { list } from '../../core/resource/list.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
@@ -9,6 +10,7 @@ import { id, objectName, text, timestamp, timestampInput } from '../../core/valu
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { customers } from '../customers/customer.ts';
+import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
@@ -81,6 +83,12 @@ export const commissions = resource({
       .describe(
         'Why it was voided: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or the reason that the request gave. Null: not voided.',
       ),
+    hold_reason: text
+      .nullable()
+      .describe(
+        'Why it is on hold: `dispute` while a dispute of its sale is open, or the reason that the request gave. Null: it is not on hold.',
+      ),
+    held_at: timestamp.nullable().describe('When it was put on hold. Null: it is not on hold.'),
     note: text.nullable().describe('Your note. Null: none.'),
     created_at: timestamp,
     updated_at: timestamp,
@@ -158,6 +166,7 @@ export const commissionOperations: Operation[] = [
 /** The cause of a change of a commission's amount. */
 export type Cause =
   | 'sale_refunded'
+  | 'refund_reversed'
   | 'sale_corrected'
   | 'sale_deleted'
   | 'edited_by_hand'
@@ -167,6 +176,14 @@ export type Cause =
 /** States why the next statement changes commissions, in the same round trip as that: their entries say so, and cannot be written without it. */
 export const because = (tx: Tx, cause: Cause, refund_id = ''): void =>
   tx.send(sql`select program.because(${cause}, ${refund_id})`);
+
+/** Changes a commission, and emits `commission.updated` where anything of it changed. */
+export async function changeCommission(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
+  const after = await commissions.update(tx, before.id, changes);
+  if (changesOf(before, after).length === 0) return after;
+  tx.emit(event('commission.updated', after, { previous_status: before.status }));
+  return after;
+}
 
 /** Returns the columns of a sale's commission. It starts `due` where no holding period is left, else `pending`. */
 export function commissionOf(

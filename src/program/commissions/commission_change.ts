@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { changesOf, type Values } from '../../core/postgres/write.ts';
+import type { Values } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
@@ -16,9 +16,10 @@ import { partner_states, partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { type Sale, sales } from '../sales/sale.ts';
 import { earnsNothing, keptOfEdit, takeBackCommissions } from './adjust.ts';
-import { because, type Commission, commissions } from './commission.ts';
-import { type CommissionAction, commission_states, statusAt } from './commission_state.ts';
+import { because, type Commission, changeCommission, commissions } from './commission.ts';
+import { type CommissionAction, commission_states, not_on_hold, statusAt } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
+import { followDisputes } from './disputed.ts';
 
 const note = text.max(1000);
 const positive = z.int().min(1).describe('The amount, in minor units of the currency.');
@@ -89,14 +90,14 @@ export const commissionChangeOperations: Operation[] = [
           },
         );
       }
-      if (body.amount_minor === undefined) return change(tx, before, body);
+      if (body.amount_minor === undefined) return changeCommission(tx, before, body);
       requireState(
         before.kind !== 'sale' || !(await earnsNothing(tx, before, sale)),
         'Nothing is left of the sale that the commission is of. Void the commission, or create a bonus for the partner.',
       );
       const kept = await keptOfEdit(tx, before, sale, body.amount_minor);
       because(tx, 'edited_by_hand');
-      return change(tx, before, { ...body, ...kept, edited_by_hand: true });
+      return changeCommission(tx, before, { ...body, ...kept, edited_by_hand: true });
     },
   }),
   operation({
@@ -111,7 +112,7 @@ export const commissionChangeOperations: Operation[] = [
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
       const { before, status } = await underChange(tx, params.id, 'approve');
-      return change(tx, before, { status, approved_at: tx.now });
+      return changeCommission(tx, before, { status, approved_at: tx.now });
     },
   }),
   operation({
@@ -127,7 +128,7 @@ export const commissionChangeOperations: Operation[] = [
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       return cancel(tx, params.id, 'reject', (before, kept, status) =>
-        change(tx, before, { ...body, ...kept, status }),
+        changeCommission(tx, before, { ...body, ...kept, ...not_on_hold, status }),
       );
     },
   }),
@@ -195,7 +196,10 @@ async function cancel<Written>(
   const measure = kind === 'sale' ? {} : await keptOfEdit(tx, before, sale, 0);
   because(tx, 'edited_by_hand');
   const written = await write(before, { ...measure, edited_by_hand: true }, status);
-  if (kind === 'sale' && sale_id !== null) await takeBackCommissions(tx, { id: sale_id, partner_id }, 'edited_by_hand');
+  if (kind === 'sale' && sale_id !== null) {
+    await takeBackCommissions(tx, { id: sale_id, partner_id }, 'edited_by_hand');
+    await followDisputes(tx, sale_id);
+  }
   return written;
 }
 
@@ -203,7 +207,7 @@ async function cancel<Written>(
  * The commission, locked, and the status that the action leads to.
  * @throws Problem commission_locked, invalid_state_transition
  */
-async function underChange(tx: Tx, commission_id: string, action: CommissionAction) {
+export async function underChange(tx: Tx, commission_id: string, action: CommissionAction) {
   const before = await commissions.get(tx, commission_id, { lock: true });
   if (before.status !== 'paid' && before.payout_id !== null) {
     throw new Problem(
@@ -212,13 +216,6 @@ async function underChange(tx: Tx, commission_id: string, action: CommissionActi
     );
   }
   return { before, status: transition(commission_states, before.status, action) };
-}
-
-async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
-  const after = await commissions.update(tx, before.id, changes);
-  if (changesOf(before, after).length === 0) return after;
-  tx.emit(event('commission.updated', after, { previous_status: before.status }));
-  return after;
 }
 
 type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'currency' | 'mature_at'> & {

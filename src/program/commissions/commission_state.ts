@@ -3,7 +3,7 @@
 import { raw, type Sql } from 'sql-template-tag';
 import { type State, statusesThat } from '../../core/resource/states.ts';
 
-export type CommissionStatus = 'pending' | 'approved' | 'due' | 'paid' | 'voided' | 'rejected';
+export type CommissionStatus = 'pending' | 'approved' | 'due' | 'on_hold' | 'paid' | 'voided' | 'rejected';
 
 export type CommissionAction =
   /** Its holding period ends: the scheduled job. */
@@ -13,6 +13,9 @@ export type CommissionAction =
   | 'edit'
   | 'reject'
   | 'delete'
+  /** By hand, and when a dispute of its sale is opened and closed. A release leads to where it would be without the hold: `releasedTo`. */
+  | 'hold'
+  | 'release'
   /** By hand, when its sale is refunded or corrected, and when its partner is deleted. */
   | 'void'
   /** Its payout settles. */
@@ -30,25 +33,31 @@ const open = (status: CommissionStatus) =>
 
 const final = (status: CommissionStatus) => ({
   on: {},
-  refusal: `The commission is ${status}. Only a pending, approved or due commission can be changed.`,
+  refusal: `The commission is ${status}. Only a pending, approved, due or held commission can be changed.`,
 });
 
 export const commission_states: Readonly<Record<CommissionStatus, CommissionState>> = {
   pending: {
     doc: 'in the holding period',
-    on: { ...open('pending'), approve: 'approved', mature: 'due' },
+    on: { ...open('pending'), approve: 'approved', mature: 'due', hold: 'on_hold' },
     counted: true,
   },
   approved: {
     doc: 'in the holding period, and approved by hand',
-    on: { ...open('approved'), mature: 'due' },
+    on: { ...open('approved'), mature: 'due', hold: 'on_hold' },
     refusal: 'The commission is already approved. Only a pending commission can be approved.',
     counted: true,
   },
   due: {
     doc: 'the holding period is over, and the commission waits for a payout',
-    on: { ...open('due'), pay: 'paid' },
+    on: { ...open('due'), pay: 'paid', hold: 'on_hold' },
     refusal: 'The commission is already due. Only a pending commission can be approved.',
+    counted: true,
+  },
+  on_hold: {
+    doc: 'not paid until it is released, whatever its `mature_at`',
+    on: { ...open('on_hold'), release: 'due' },
+    refusal: 'The commission is on hold. Release it first.',
     counted: true,
   },
   paid: { doc: 'paid by a payout', ...final('paid'), on: { return: 'due' }, counted: true },
@@ -61,6 +70,18 @@ export const isOpen = (status: CommissionStatus): boolean => commission_states[s
 
 /** `pending` in the holding period, `due` when that is over. */
 export const statusAt = (mature_at: string, now: string): CommissionStatus => (mature_at <= now ? 'due' : 'pending');
+
+/** The fields of a commission that says why it is on hold, once it is not. */
+export const not_on_hold = { hold_reason: null, held_at: null };
+
+/** Where a release leads: `due` where the holding period is over, else as it was before the hold. */
+export const releasedTo = (
+  { mature_at, approved_at }: { mature_at: string; approved_at: string | null },
+  now: string,
+): CommissionStatus => {
+  const status = statusAt(mature_at, now);
+  return status === 'pending' && approved_at !== null ? 'approved' : status;
+};
 
 /** The list of an SQL `in`, in literals: Postgres uses a partial index over these statuses for literals alone. */
 const listOf = (statuses: CommissionStatus[]): Sql => raw(`(${statuses.map((status) => `'${status}'`).join(', ')})`);

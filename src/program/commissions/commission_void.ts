@@ -4,7 +4,7 @@ import type { Values } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
 import { type Cause, type Commission, commissions } from './commission.ts';
-import { open_statuses } from './commission_state.ts';
+import { not_on_hold, open_statuses } from './commission_state.ts';
 
 /**
  * Cancels an unpaid commission and emits `commission.voided`.
@@ -21,6 +21,7 @@ export async function voidCommission(
     status: 'voided',
     voided_at: tx.now,
     void_reason: reason,
+    ...not_on_hold,
     ...kept,
   });
   tx.emit(event('commission.voided', voided, { reason }));
@@ -58,7 +59,7 @@ export async function voidCommissions(tx: Tx, which: Sql, reason: Cause, limit: 
     ),
     voided as (
       update program.commission t
-      set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
+      set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, hold_reason = null, held_at = null, updated_at = ${tx.now}::timestamptz
       where ${tenant(tx)} and t.id = any(array(select o.id from open o)) and program.because(${reason})
       returning ${commissions.columns}
     )

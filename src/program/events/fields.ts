@@ -31,7 +31,9 @@ export const method = text
   .nullable()
   .describe("The payout method: one of the program's `payout_methods`. Null: none was chosen.");
 export const partner_status = text.describe('`pending`, `active`, `declined` or `suspended`.');
-export const commission_status = text.describe('`pending`, `approved`, `due`, `paid`, `voided` or `rejected`.');
+export const commission_status = text.describe(
+  '`pending`, `approved`, `due`, `on_hold`, `paid`, `voided` or `rejected`.',
+);
 export const payout_status = text.describe('`pending`, `processing`, `paid` or `failed`.');
 export const rule_status = text.describe('`active` or `inactive`.');
 export const rule_name = text.describe('The name of the rule.');

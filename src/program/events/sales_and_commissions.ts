@@ -30,7 +30,7 @@ export const saleEvents = eventTypes({
     },
   },
   'sale.updated': {
-    doc: 'The amount or the attribution of a sale was corrected. Its commissions are recalculated, and changes to them have their own events.',
+    doc: 'The amount or the attribution of a sale was corrected, or a refund of it was reversed: then the amounts are the same. Its commissions are recalculated, and changes to them have their own events.',
     data: {
       sale_id,
       partner_id,
@@ -73,7 +73,7 @@ export const commissionEvents = eventTypes({
     postback: whole,
   },
   'commission.updated': {
-    doc: 'A commission matured, was approved or rejected by hand, or was edited.',
+    doc: 'A commission matured, was approved, rejected, put on hold or released, or was edited.',
     data: {
       commission_id,
       partner_id,

@@ -133,14 +133,22 @@ export const commission = {
   ...{ id: sampleId('com'), program_id, partner_id, customer_id, sale_id, rule_id: rule.id, payout_id: null },
   ...{ kind: 'sale', clawback_of: null, amount_minor: 1980, base_amount_minor: 9900, currency: 'USD' },
   ...{ rate_type: 'percent', rate_value: 2000, status: 'pending', mature_at: times.mature },
-  ...{ approved_at: null, paid_at: null, voided_at: null, void_reason: null, note: null },
+  ...{ approved_at: null, paid_at: null, voided_at: null, void_reason: null, hold_reason: null },
+  ...{ held_at: null, note: null },
   ...created(times.sale),
 };
 
 export const refund = {
   ...{ id: sampleId('rfd'), program_id, sale_id, amount_minor: 500, currency: 'USD' },
   ...{ external_refund_id: 're_0001', reason: 'Late delivery', refunded_at: times.change },
+  ...{ reversed_at: null, reversal_reason: null },
   ...created(times.change),
+};
+
+export const dispute = {
+  ...{ id: sampleId('dsp'), program_id, sale_id, amount_minor: 9900, currency: 'USD', status: 'open' },
+  ...{ external_dispute_id: 'dp_0001', reason: 'fraudulent', refund_id: null, opened_at: times.change },
+  ...{ closed_at: null, ...created(times.change) },
 };
 
 export const payout_batch = {

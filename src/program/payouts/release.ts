@@ -5,6 +5,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { ofPayout } from '../commissions/commission.ts';
 import { voidCommissions } from '../commissions/commission_void.ts';
+import { followDisputesOf } from '../commissions/disputed.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
@@ -60,6 +61,7 @@ export async function deletePendingPayouts(
 export async function freeCommissions(tx: Tx, { id, partner_id }: Payout): Promise<void> {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   await changeInPages(tx, id, sql`payout_id = null`, async (freed) => {
+    await followDisputesOf(tx, freed);
     if (partner) return;
     const earned = freed.filter(({ amount_minor }) => amount_minor > 0).map((commission) => commission.id);
     await voidCommissions(tx, sql`t.id = any(${earned})`, 'partner_deleted');

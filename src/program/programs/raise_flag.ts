@@ -15,6 +15,7 @@ export const kinds = [
   'refund_rate',
   'duplicate_partner',
   'double_payout',
+  'dispute',
 ] as const;
 export const severities = ['low', 'medium', 'high'] as const;
 

@@ -41,7 +41,16 @@ export const refunds = resource({
       .describe("The processor's id of the refund. Unique in the program. Null if not provided."),
     reason: text.nullable().describe('The reason, as you sent it. Null if not provided.'),
     refunded_at: timestamp.describe('When the charge was refunded.'),
+    reversed_at: timestamp
+      .nullable()
+      .describe(
+        'When it was reversed: the customer did not get the money after all, and the sale counts it no more. Null: it stands.',
+      ),
+    reversal_reason: text
+      .nullable()
+      .describe('Why it was reversed, as you sent it. Null if it stands, or if no reason was provided.'),
     created_at: timestamp,
+    updated_at: timestamp,
   },
   computed: {
     currency: sql`(select s.currency from program.sale s where s.organization_id = t.organization_id and s.id = t.sale_id)`,
@@ -49,7 +58,7 @@ export const refunds = resource({
   },
 });
 
-type Refund = z.infer<typeof refunds.record>;
+export type Refund = z.infer<typeof refunds.record>;
 
 export const refundReadOperations: Operation[] = readOperations({
   resource: refunds,

@@ -1,6 +1,7 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { resource } from '../../core/resource/resource.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { type Customer, customers, lockCustomer } from '../customers/customer.ts';
@@ -78,4 +79,19 @@ export async function lockSale(tx: Tx, sale_id: string): Promise<{ sale: Sale; c
   const { customer_id } = await sales.get(tx, sale_id);
   const customer = customer_id === null ? undefined : await lockCustomer(tx, customer_id);
   return { sale: await sales.get(tx, sale_id, { lock: true }), customer };
+}
+
+/**
+ * "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a correction or a reversal leaves something again.
+ */
+export async function followStatus(tx: Tx, customer: Customer | undefined, before: Sale, after: Sale): Promise<void> {
+  if (!customer || after.status === before.status) return;
+  if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
+  else if (before.status === 'refunded' && customer.status === 'refunded' && !(await hasRefundedSale(tx, customer)))
+    await customers.update(tx, customer.id, { status: 'active' });
+}
+
+async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<boolean> {
+  const sale = await sales.find(tx, sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.status = 'refunded'`);
+  return sale !== undefined;
 }

@@ -29,7 +29,10 @@ const bodyOf = (name: string): Json => shown.find(({ at }) => at === `body of ${
 const dataOf = (type: string): Json => shown.find(({ at }) => at === type)?.value as Json;
 
 /** Fields of bodies that mean something else than the record's of the same name. */
-const other_meaning: Record<string, string[]> = { 'sales.refund': ['amount_minor'] };
+const other_meaning: Record<string, string[]> = {
+  'sales.refund': ['amount_minor'],
+  'refunds.reverse': ['reason'],
+};
 /** Bob, who applies, Grace as a partner, and a test event, which is in no log. */
 const elsewhere = [
   replyOf('applications.get').partner_id,

@@ -34,7 +34,7 @@ export async function faultsOfMoney(query: Query, { program_id }: Shop, bps: num
     select s.id, s.amount_minor, s.refunded_minor, r.refunded, c.of_sale, c.earned
     from program.sale s
     cross join lateral (
-      select coalesce(sum(r.amount_minor), 0)::bigint as refunded from program.refund r where r.organization_id = s.organization_id and r.sale_id = s.id
+      select coalesce(sum(r.amount_minor), 0)::bigint as refunded from program.refund r where r.organization_id = s.organization_id and r.sale_id = s.id and r.reversed_at is null
     ) as r
     cross join lateral (
       select count(*) filter (where c.kind = 'sale') as of_sale,

@@ -40,8 +40,8 @@ async function sell({ program_id, merchant }: Shop, partners: Json[]): Promise<v
         ${new Date(today).toISOString()}::timestamptz - (1 + n % ${days}) * interval '1 day' + n % 24 * interval '1 hour' as at
     ) as a`);
   await rail.query(sql`
-    insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at)
-    select s.organization_id, replace(s.id, 'sale_', 'rfd_'), s.program_id, s.id, s.refunded_minor, s.occurred_at + interval '5 days', s.occurred_at
+    insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at, updated_at)
+    select s.organization_id, replace(s.id, 'sale_', 'rfd_'), s.program_id, s.id, s.refunded_minor, s.occurred_at + interval '5 days', s.occurred_at, s.occurred_at
     from program.sale s
     where s.program_id = ${program_id} and s.refunded_minor > 0`);
 }

@@ -374,7 +374,10 @@ t.test('refunds are records, newest first, of a program or of a sale', async (t)
     external_refund_id: null,
     reason: null,
     refunded_at,
+    reversed_at: null,
+    reversal_reason: null,
     created_at: refunded_at,
+    updated_at: refunded_at,
   });
   t.match(newest.id, /^rfd_/);
   t.match(first, { external_refund_id, reason: 'Late.' });

@@ -130,6 +130,11 @@ export const tags: Record<string, ViewTags> = {
     ...{ between: ['created_at', 'refunded_at'], sums: ['amount_minor'] },
     refers: [program('refunds'), refer('sale', 'refunds'), refer('partner')],
   },
+  dispute: {
+    ...{ list: 'disputes', key: ['id'], equals: ['id', 'program_id', 'sale_id', 'status', 'external_dispute_id'] },
+    ...{ between: ['created_at'], sums: ['amount_minor'] },
+    refers: [program('disputes'), refer('sale', 'disputes'), refer('refund'), refer('partner')],
+  },
   commission: {
     ...{ list: 'commissions', key: ['id'] },
     equals: ['id', 'program_id', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id', 'status'],
