@@ -73,6 +73,15 @@ const Environment = z.object({
   METRICS_PORT: integer(0, 65_535)
     .optional()
     .describe('Port of GET /metrics, /healthz and /readyz, on HOST; 0 selects a free port. Unset: no port is opened.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url(/^https?$/, 'http://collector.example.com:4318')
+    .optional()
+    .describe(
+      'OTLP endpoint that requests, jobs and deliveries are sent to as OpenTelemetry traces. Other OTEL_… variables are those of OpenTelemetry. Unset: nothing is traced.',
+    ),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .optional()
+    .describe('Name of the service in traces. Unset: rail-api, rail-worker or rail-start.'),
   WORKER_CONCURRENCY: integer(1, 500)
     .default(10)
     .describe(

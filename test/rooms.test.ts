@@ -16,7 +16,7 @@ const layers = [
   'core/access core/exports',
   'core/description core/http core/jobs',
   'core config.ts',
-  'encryption_key.ts demo',
+  'encryption_key.ts demo tracing.ts',
   // What knows nobody's data: formats of files and mails, clients of providers, rules of time.
   'program/payouts/bank program/payouts/rails program/reports/sums recruitment/replies',
   'program/payouts/statement recruitment/composing',

@@ -18,6 +18,7 @@ create table webhooks.event (
   body text not null,
   postback_body text,
   request_id text,
+  traceparent text,
   livemode boolean not null default true,
   chat_text text,
   without_personal json,
@@ -33,6 +34,8 @@ comment on column webhooks.event.partner_id is
 comment on column webhooks.event.body is 'The exact request body that endpoints receive.';
 comment on column webhooks.event.postback_body is
   'The body for a partner''s postback (no email, no identity); null when the partner may not receive the event.';
+comment on column webhooks.event.traceparent is
+  'Where its cause stands in a trace (W3C Trace Context), so that its deliveries belong to that. Null: nothing is traced.';
 comment on column webhooks.event.chat_text is 'The text for team chats; null where the product has none.';
 comment on column webhooks.event.without_personal is
   'The fields of data as endpoints without personal data receive them, where they differ. Null: none does.';

@@ -105,6 +105,7 @@ export async function runProcess(
     requireSharedKey(config);
     requireBaseUrl(config);
   }
+  const endTracing = await traced(role, config);
   const pools = role === 'api' ? 0 : await countPools();
   const connections = connectionsOf(role, config, pools);
   const log = role === 'start' ? createStartLog(config) : createLog(config);
@@ -146,9 +147,16 @@ export async function runProcess(
   } catch (error) {
     if (!stopping.aborted) throw error;
   } finally {
-    await Promise.all(Object.values(stand_ins).map((end) => end()));
+    await Promise.all([endTracing?.(), ...Object.values(stand_ins).map((end) => end())]);
     await postgres.stop();
   }
+}
+
+/** What traces is loaded where it is asked for. @returns what sends the last spans */
+async function traced(role: Role, config: Config): Promise<(() => Promise<void>) | undefined> {
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
+  const { startTracing } = await import('../tracing.ts');
+  return startTracing(config, role);
 }
 
 /** Probes are answered from the beginning: whoever restarts what does not answer must not do so because Postgres is away. */

@@ -31,7 +31,16 @@ async function loadedBy(module: string): Promise<string[]> {
 /** Packages that take long to load or much memory: only the work that needs them may load them. */
 const of_few = [
   ...['csv-parse', 'fast-xml-parser', 'graphql', 'html-to-text', 'htmlparser2', 'imapflow', 'liquidjs'],
-  ...['mailchecker', 'nodemailer', 'pdfkit', 'postal-mime', 'postgraphile', 'prom-client'],
+  ...[
+    '@fastify/otel',
+    '@opentelemetry/sdk-node',
+    'mailchecker',
+    'nodemailer',
+    'pdfkit',
+    'postal-mime',
+    'postgraphile',
+    'prom-client',
+  ],
 ];
 const of_operations = ['program/api.ts', 'recruitment/api.ts'];
 const spared = {

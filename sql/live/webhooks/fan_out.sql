@@ -33,6 +33,7 @@ returns table (
   attempt integer,
   body text,
   request_id text,
+  traceparent text,
   cancelled boolean
 )
 language plpgsql volatile

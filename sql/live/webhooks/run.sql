@@ -20,6 +20,7 @@ returns table (
   attempt integer,
   body text,
   request_id text,
+  traceparent text,
   cancelled boolean
 )
 language plpgsql volatile
@@ -55,7 +56,7 @@ begin
     select
       l.endpoint_id, l.lease_token, l.organization_id, e.updated_at, e.type, e.url, e.https_only, e.secret,
       case when e.previous_secret_expires_at > now() then e.previous_secret end,
-      d.queue_position, d.delivery_id, d.event_id, d.event_type, d.attempt, d.body, d.request_id, d.cancelled
+      d.queue_position, d.delivery_id, d.event_id, d.event_type, d.attempt, d.body, d.request_id, d.traceparent, d.cancelled
     from leased l
     join webhooks.endpoint e on e.organization_id = l.organization_id and e.id = l.endpoint_id
     left join lateral webhooks.next_deliveries(l.endpoint_id, l.done_position, most) as d on true
@@ -77,6 +78,7 @@ returns table (
   attempt integer,
   body text,
   request_id text,
+  traceparent text,
   cancelled boolean
 )
 language plpgsql stable
@@ -108,12 +110,12 @@ begin
 
   return query
     select
-      e.updated_at, n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id,
+      e.updated_at, n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id, logged.traceparent,
       e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
     from webhooks.queued_delivery n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
     left join lateral (
-      select webhooks.body_for(e, v) as body, v.request_id
+      select webhooks.body_for(e, v) as body, v.request_id, v.traceparent
       from webhooks.event v
       where v.id between first_id and last_id
         and v.organization_id = n.organization_id

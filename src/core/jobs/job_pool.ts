@@ -14,6 +14,7 @@ import { jobRan, watchPool } from '../metrics/metrics.ts';
 import { letShrink } from '../pool/shrinking.ts';
 import { type Database, run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
+import { inSpan } from '../values/trace.ts';
 import {
   batched_completions,
   concerns,
@@ -180,7 +181,14 @@ const jobOf =
     const ended = (outcome: Parameters<typeof jobRan>[1]) => jobRan(name, outcome, performance.now() - begun);
     try {
       const { payload, run } = await load();
-      await run(payload.parse(given), context);
+      const parsed = payload.parse(given);
+      const { traceparent: parent } = given as { traceparent?: string };
+      // Sweeps and schedules begin no trace: nobody asked for them.
+      if (parent === undefined) await run(parsed, context);
+      else
+        await inSpan(name, { parent, kind: 'consumer', attributes: { 'rail.attempt': attempts } }, () =>
+          run(parsed, context),
+        );
       ended('done');
     } catch (error) {
       ended(attempts < max_attempts ? 'retrying' : 'failed');

@@ -3,6 +3,7 @@ import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Asked, lend } from '../pool/lending.ts';
 import { databaseTime } from '../values/clock.ts';
+import { traceparent } from '../values/trace.ts';
 import { batchesOf } from './cursor.ts';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
@@ -227,7 +228,11 @@ export class Tx {
   closing(): Sql[] {
     this.renderEmitted();
     // Postgres refuses two with one key.
-    const jobs = [...new Map(this.#jobs.map((job, nth) => [job.job_key ?? nth, job])).values()];
+    const distinct = [...new Map(this.#jobs.map((job, nth) => [job.job_key ?? nth, job])).values()];
+    const traced = traceparent();
+    const jobs = traced
+      ? distinct.map((job) => ({ ...job, payload: { ...job.payload, traceparent: traced } }))
+      : distinct;
     const enqueuing = jobs.length > 0 ? [sql`select core.enqueue(${JSON.stringify(jobs)}::json, false)`] : [];
     return [...this.#rendered, ...enqueuing, ...this.#last];
   }

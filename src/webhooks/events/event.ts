@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { EmittedEvent, EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 import { withoutEmails } from '../../core/values/texts/without_emails.ts';
+import { traceparent } from '../../core/values/trace.ts';
 import type { Catalogue } from './catalogue.ts';
 import { replacedFields } from './personal_data.ts';
 import type { EventPolicy } from './policy.ts';
@@ -41,6 +42,7 @@ function writeStatement(
   { organization_id, request_id, now }: Parameters<WriteEvents>[1],
 ) {
   const cause = policy.names_requests ? request_id : null;
+  const traced = traceparent();
   const events = drafts.map(({ type, subject_id, owner_id, data, livemode = true, request_id: own }) => {
     const known = policy.catalogue[type];
     if (!known) throw new Error(`No event type '${type}' in the catalogue.`);
@@ -53,6 +55,7 @@ function writeStatement(
       chat_text: policy.chatText?.(event) ?? null,
       without_personal: replacedFields(policy.catalogue, event),
       ...(own && policy.names_requests ? { request_id: own } : {}),
+      ...(traced && { traceparent: traced }),
     };
   });
   return sql`select webhooks.write_events(${organization_id}, ${cause}, ${now}::timestamptz, ${JSON.stringify(events)}::json,

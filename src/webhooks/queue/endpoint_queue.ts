@@ -93,7 +93,7 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
     async following({ endpoint_id, endpoint_updated_at }, queue_position) {
       const found = await run<QueuedDelivery & Pick<Lease, 'endpoint_updated_at'>>(
         database,
-        sql`select endpoint_updated_at, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+        sql`select endpoint_updated_at, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
           from webhooks.next_deliveries(${endpoint_id}, ${queue_position}, ${most_deliveries})`,
       );
       return found.every((one) => one.endpoint_updated_at === endpoint_updated_at) ? found : undefined;
@@ -105,7 +105,7 @@ export type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery 
 
 const beginning = (worker_id: string, endpoint_ids: string[]): Sql =>
   sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
-      delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+      delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
     from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})
     where exists (select from webhooks.queued_delivery q where q.endpoint_id = any (${endpoint_ids}))`;
 

@@ -65,7 +65,7 @@ export class FanOut {
     const [summary, ...rows] = await run<Summary & LeaseRow>(
       database,
       sql`select taken, endpoint_ids, slow_endpoint_ids, endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret,
-          previous_secret, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+          previous_secret, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
         from webhooks.fan_out(${batch}, ${worker_id}, make_interval(secs => ${lease_s}), ${deliverer.spare}, ${most_deliveries})`,
     );
     const { taken = 0, endpoint_ids, slow_endpoint_ids } = summary ?? {};

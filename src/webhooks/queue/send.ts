@@ -10,6 +10,7 @@ import { connectionOrigin } from '../../core/net/origin.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { databaseTime } from '../../core/values/clock.ts';
+import { inSpan } from '../../core/values/trace.ts';
 import { isChat } from './chat.ts';
 
 /**
@@ -78,6 +79,8 @@ export interface Sendable {
   attempt: number;
   body: string;
   request_id: string | null;
+  /** Where what caused the event stands in a trace. */
+  traceparent?: string | null;
 }
 
 export interface Outcome {
@@ -115,7 +118,25 @@ export class Sender {
    * @param next what is likely to be sent after it
    * @returns undefined when it was cut off before the endpoint had answered
    */
-  async send(delivery: Sendable, next?: Sendable): Promise<Outcome | undefined> {
+  send(delivery: Sendable, next?: Sendable): Promise<Outcome | undefined> {
+    const { delivery_id, event_id, event_type, attempt, traceparent: parent } = delivery;
+    if (!parent) return this.#send(delivery, next);
+    const attributes = {
+      ...{ 'rail.delivery_id': delivery_id, 'rail.event_id': event_id, 'rail.event_type': event_type },
+      'rail.attempt': attempt + 1,
+    };
+    return inSpan('deliver', { parent, kind: 'client', attributes }, async (span) => {
+      const outcome = await this.#send(delivery, next, span?.traceparent);
+      if (outcome)
+        span?.set({
+          'http.response.status_code': outcome.status_code ?? 0,
+          'rail.outcome': outcome.failure ?? 'answered',
+        });
+      return outcome;
+    });
+  }
+
+  async #send(delivery: Sendable, next: Sendable | undefined, traceparent?: string): Promise<Outcome | undefined> {
     const { cut_off } = this.#context;
     const at = new Date(databaseTime());
     const started = performance.now();
@@ -126,7 +147,7 @@ export class Sender {
     cut_off.addEventListener('abort', cut, { once: true });
     try {
       const t = Math.floor(at.getTime() / 1000);
-      const headers = this.#headersOf(delivery, t);
+      const headers = { ...this.#headersOf(delivery, t), ...(traceparent && { traceparent }) };
       Object.assign(sent, signaturesIn(headers));
       this.#begin(exchange, delivery, headers);
       if (next) this.#signed = { of: next, t, headers: headersOf(this.#receiver, next, t) };
