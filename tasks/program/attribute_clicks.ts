@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { runExclusive } from '../../src/core/jobs/concurrency.ts';
 import { batchTask } from '../../src/core/jobs/task.ts';
-import { inTurn } from '../../src/core/jobs/turns.ts';
 import { assessClicks } from '../../src/program/risk/click.ts';
 import { attributeWaiting } from '../../src/program/tracking/attribution.ts';
 
@@ -11,7 +11,7 @@ export default batchTask({
   payload: z.object({ organization_id: z.string() }),
   most,
   run: ({ tx }) =>
-    inTurn(tx, 'program/attribute_clicks', async () => {
+    runExclusive(tx, 'program/attribute_clicks', async () => {
       const clicks = await attributeWaiting(tx, most);
       await assessClicks(tx, clicks);
       return clicks.length;

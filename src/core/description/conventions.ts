@@ -1,6 +1,6 @@
 import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
-import { most_of_organization } from '../postgres/turns.ts';
+import { most_of_organization } from '../postgres/reading_limit.ts';
 import type { Operation } from '../resource/operation.ts';
 import { api_version, default_address_rate, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
 import { type Described, rootOf } from './described.ts';

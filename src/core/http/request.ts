@@ -47,8 +47,8 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
       if (streamed) return sendStream(request, reply, { ...streamed, store: source, kind: nounOf(operation) });
-      const release = operation.may_lag ? await takeTurn(request, source) : undefined;
-      // A read that is not waited for any longer keeps its turn until it is cancelled.
+      const release = operation.may_lag ? await claimReading(request, source) : undefined;
+      // A read that is not waited for any longer keeps its place until it is cancelled.
       const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
         answer(request, operation, { store: source, services, asked, join }).finally(release),
       );
@@ -62,10 +62,10 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 const nounOf = ({ name }: Operation): string => name.split('.')[0] as string;
 
 /** Waits until the organization may read at length, for no longer than an answer may take. What is wrong with the request is said at once. */
-function takeTurn(request: FastifyRequest, { database }: Store): Promise<() => void> {
+function claimReading(request: FastifyRequest, { database }: Store): Promise<() => void> {
   refuseInvalid(request);
-  const { reading_turns, answer_ms } = request.server;
-  return reading_turns.take((request.presented as Presented).organization_id, database.options.max, answer_ms);
+  const { reading_limit, answer_ms } = request.server;
+  return reading_limit.claim((request.presented as Presented).organization_id, database.options.max, answer_ms);
 }
 
 /** The hooks of a route that needs a key: who asks, how often, in which version, with which scope and mode, and signed as the key demands. */

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { KeyLeases } from '../access/key_leases.ts';
 import { requestAnswered } from '../metrics/metrics.ts';
 import { addressOf, no_proxies, type TrustedProxies, warnOfUnknownProxies } from '../net/client_address.ts';
-import { ReadingTurns } from '../postgres/turns.ts';
+import { ReadingLimit } from '../postgres/reading_limit.ts';
 import { withoutAbsent } from '../values/absent.ts';
 import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
@@ -31,7 +31,7 @@ declare module 'fastify' {
     whenSlow: () => void;
     reader_limits: ReaderLimits;
     open_streams: OpenStreams;
-    reading_turns: ReadingTurns;
+    reading_limit: ReadingLimit;
   }
 }
 
@@ -96,7 +96,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.decorate('whenSlow', () => {});
   app.decorate('reader_limits', limits);
   app.decorate('open_streams', new Map());
-  app.decorate('reading_turns', new ReadingTurns());
+  app.decorate('reading_limit', new ReadingLimit());
   limitUnauthenticated(app);
   warnOfUnknownProxies(app, limits.proxies);
   requireClearHeaders(app);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import { type TransactionOptions, type Tx, transaction } from '../postgres/transaction.ts';
 import { once } from '../values/once.ts';
-import { turns } from './turns.ts';
+import { limitConcurrency } from './concurrency.ts';
 import type { TaskContext } from './worker_context.ts';
 
 /** A job's code. Throws to be retried, returns when it is done. */
@@ -80,11 +80,11 @@ function transacted<Payload extends z.ZodType, Result>(
     transaction(store, opening ?? openingOf(given as Partial<Cause>), (tx) =>
       run({ tx, payload: given, services, log }),
     );
-  return isScheduled(given as Partial<Cause>) ? inTurn(work) : work();
+  return isScheduled(given as Partial<Cause>) ? limited(work) : work();
 }
 
 /** Many schedules tick at the same moment: their transactions share a few connections, which stay open, instead of opening one each. */
-const inTurn = turns(2);
+const limited = limitConcurrency(2);
 const isScheduled = ({ organization_id, run_id }: Partial<Cause>): boolean =>
   organization_id === undefined && run_id !== undefined;
 

@@ -96,7 +96,7 @@ interface Options<
   ) => Promise<Asked>;
   /**
    * It reads at length and writes nothing, sees one state of the database, and may answer from a replica, whose state is some seconds old.
-   * An organization runs few of them at once: see postgres/turns.ts.
+   * An organization runs few of them at once: see postgres/reading_limit.ts.
    */
   may_lag?: boolean;
   /** A GET that writes what is due by now, such as the credits of a month. All others run in transactions that cannot write. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { enqueueTurn } from '../../core/jobs/turns.ts';
+import { enqueueExclusive } from '../../core/jobs/concurrency.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insertion } from '../../core/postgres/write.ts';
 import { resource } from '../../core/resource/resource.ts';
@@ -81,7 +81,7 @@ export function recordClicks(tx: Tx, given: NewClick[]): Click[] {
     created_at: tx.now,
   }));
   tx.send(insertion(tx, 'program.click', rows));
-  enqueueTurn(tx, 'program/attribute_clicks');
+  enqueueExclusive(tx, 'program/attribute_clicks');
   return rows.map(recordOf);
 }
 

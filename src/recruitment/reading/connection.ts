@@ -18,9 +18,9 @@ import { type Reader, readMail } from './read_mail.ts';
 
 export interface Sharing {
   /** Bounds how many connections are opened at a time. */
-  inTurnToConnect<T>(work: () => Promise<T>): Promise<T>;
+  limitConnecting<T>(work: () => Promise<T>): Promise<T>;
   /** Bounds how many mails are in memory. */
-  inTurnToRead: FolderReading['inTurn'];
+  limitReading: FolderReading['limited'];
   classifier: Classifier;
   opened(): void;
   /** The inbox was read up to now. */
@@ -52,7 +52,7 @@ export async function readInbox(
   const { store, worker_id, log } = context;
   let begun: number | undefined;
   try {
-    const login = await sharing.inTurnToConnect(async () =>
+    const login = await sharing.limitConnecting(async () =>
       stopped.aborted ? undefined : logIn(inbox, context, pace.silence_ms),
     );
     if (!login) return;
@@ -89,7 +89,7 @@ async function session(
     const cursors = await transaction(store, opening, (tx) => beginReading(tx, inbox));
     const reader: Reader = { inbox, own_addresses, own_server, classifier: sharing.classifier, context };
     const reading: FolderReading = {
-      ...{ store, worker_id, cursors, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
+      ...{ store, worker_id, cursors, inbox: { ...inbox, created_at }, limited: sharing.limitReading },
       apply: (mail, moves) => readMail(mail, moves, reader),
       setAside: (place, mail, error, advance) => setAside(place, mail, error, advance, reader),
     };

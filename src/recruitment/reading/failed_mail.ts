@@ -94,7 +94,7 @@ export async function readSetAside(client: ImapFlow, reading: FolderReading, rea
   for (const [folder, mails = []] of Object.entries(Object.groupBy(again, (each) => each.folder))) {
     const uid_validity = await validityIn(client, folder);
     for (const one of mails)
-      await reading.inTurn(() => readAgain(client, reading, reader, one, one.uid_validity === uid_validity));
+      await reading.limited(() => readAgain(client, reading, reader, one, one.uid_validity === uid_validity));
   }
 }
 

@@ -43,7 +43,7 @@ export interface FolderReading {
   /** Sets a mail aside that failed, and moves the cursor past it. Undefined: it could not even be fetched. */
   setAside(place: Place, mail: StoredMail | undefined, error: unknown, advance: Moves['advance']): Promise<void>;
   /** Bounds how many folders of this worker hold mails in memory at a time. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  limited<T>(work: () => Promise<T>): Promise<T>;
 }
 
 const most_mails = 16;
@@ -66,7 +66,7 @@ export async function readFolder(client: ImapFlow, reading: FolderReading): Prom
   const is_new = uids.length > 0;
   while (uids.length > 0) {
     const chunk = uids.splice(0, lossesAt(cursor, uids[0]) > 0 ? 1 : most_mails);
-    await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
+    await reading.limited(() => readMails(client, reading, { folder, cursor, uids: chunk }));
   }
   return is_new;
 }

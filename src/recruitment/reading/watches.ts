@@ -4,8 +4,8 @@
  * within a second.
  */
 import sql from 'sql-template-tag';
+import { limitConcurrency } from '../../core/jobs/concurrency.ts';
 import type { WorkerExtension } from '../../core/jobs/extension.ts';
-import { turns } from '../../core/jobs/turns.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { run } from '../../core/postgres/database.ts';
 import { openClassifier } from './classifier.ts';
@@ -30,8 +30,8 @@ interface Watch extends Claimed {
 class Watches {
   readonly #context: WorkerContext;
   readonly #watches = new Map<string, Watch>();
-  readonly #inTurnToConnect = turns(most_connecting);
-  readonly #inTurnToRead = turns(most_reading);
+  readonly #limitConnecting = limitConcurrency(most_connecting);
+  readonly #limitReading = limitConcurrency(most_reading);
   readonly #classifier = openClassifier();
   readonly #seen = new Map<string, ReadInbox>();
 
@@ -62,8 +62,8 @@ class Watches {
     const watch: Watch = { ...claimed, is_open: false, stop, ended: Promise.resolve() };
     this.#watches.set(key, watch);
     const sharing: Sharing = {
-      inTurnToConnect: this.#inTurnToConnect,
-      inTurnToRead: this.#inTurnToRead,
+      limitConnecting: this.#limitConnecting,
+      limitReading: this.#limitReading,
       classifier: this.#classifier,
       opened: () => {
         watch.is_open = true;

@@ -1,5 +1,5 @@
 /** Reads one inbox with a classifier that poison works on. Run by itself, it reads until a mail kills it: `<database> <organization> <inbox>`. */
-import { turns } from '../../../src/core/jobs/turns.ts';
+import { limitConcurrency } from '../../../src/core/jobs/concurrency.ts';
 import { openDatabase, run } from '../../../src/core/postgres/database.ts';
 import type { Store } from '../../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../../src/products.ts';
@@ -19,9 +19,9 @@ export async function readPoison({ organization_id, inbox_id }: ReadInbox, store
     on conflict (organization_id, inbox_id) do update set worker_id = excluded.worker_id`,
   );
   const context = { store, services, log, worker_id, stopping: stopped, cut_off: stopped };
-  const inTurn = turns(1);
+  const limited = limitConcurrency(1);
   const classifier = openClassifier(new URL('./poison_thread.ts', import.meta.url));
-  const sharing = { inTurnToConnect: inTurn, inTurnToRead: inTurn, classifier, opened: () => {}, seen: () => {} };
+  const sharing = { limitConnecting: limited, limitReading: limited, classifier, opened: () => {}, seen: () => {} };
   const pace = { poll_ms: 100, other_folders_ms: 60_000, silence_ms: 60_000 };
   await readInbox({ organization_id, inbox_id }, context, sharing, stopped, pace);
   classifier.close();

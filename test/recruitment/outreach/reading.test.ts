@@ -1,6 +1,6 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
-import { turns } from '../../../src/core/jobs/turns.ts';
+import { limitConcurrency } from '../../../src/core/jobs/concurrency.ts';
 import { metricsText, openMetrics } from '../../../src/core/metrics/registry.ts';
 import { reconnectInbox } from '../../../src/recruitment/campaigns/inbox_connection.ts';
 import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
@@ -852,10 +852,10 @@ t.test('asks a server without IDLE, and leaves one that is silent for too long',
       on conflict (organization_id, inbox_id) do update set worker_id = excluded.worker_id`);
     const { signal } = stop;
     const context = { ...unread, log, worker_id: 'wrk_test', stopping: signal, cut_off: signal };
-    const inTurn = turns(1);
+    const limited = limitConcurrency(1);
     const sharing = {
-      inTurnToConnect: inTurn,
-      inTurnToRead: inTurn,
+      limitConnecting: limited,
+      limitReading: limited,
       classifier: openClassifier(),
       opened: () => {},
       seen: () => {},

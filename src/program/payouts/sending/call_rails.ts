@@ -1,6 +1,6 @@
 /** Calls rails about attempts, in lists: claims in one transaction, some calls at a time, outcomes in groups. */
 import sql, { empty, type Sql } from 'sql-template-tag';
-import { turnsOfEach } from '../../../core/jobs/turns.ts';
+import { limitConcurrencyOfEach } from '../../../core/jobs/concurrency.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { batched } from '../../../core/postgres/batch.ts';
 import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
@@ -43,11 +43,11 @@ interface Claimed {
 const claim_ms = 180_000;
 const call_ms = 120_000;
 /** The number of calls that a worker makes for an organization at a time. */
-const inTurnToCall = turnsOfEach(16);
+const limitCalls = limitConcurrencyOfEach(16);
 /** The number of lists of an organization that are claimed at a time: the calls of one are made while the last outcomes of another are written. */
-const inTurnToClaim = turnsOfEach(2);
+const limitClaims = limitConcurrencyOfEach(2);
 /** The number of outcomes that are written at a time outside of a group. */
-const inTurnToWriteAlone = turnsOfEach(8);
+const limitSingleWrites = limitConcurrencyOfEach(8);
 const most_written = 100;
 /** The time that an outcome waits for others. */
 const gather_ms = 5;
@@ -64,9 +64,9 @@ export async function callAbout(called: Called, context: Context): Promise<void>
     await callClaimed(called, context);
     return;
   }
-  const claimed = await inTurnToClaim(organization_id, () => callClaimed(called, context));
+  const claimed = await limitClaims(organization_id, () => callClaimed(called, context));
   const left = payouts.filter(({ id }) => !claimed.has(id));
-  await all(left.map((one) => inTurnToClaim(organization_id, () => callAbout({ ...called, payouts: [one] }, context))));
+  await all(left.map((one) => limitClaims(organization_id, () => callAbout({ ...called, payouts: [one] }, context))));
 }
 
 /** @returns the payouts whose attempts were claimed. Of several, each of the others is called about by itself. */
@@ -81,7 +81,7 @@ async function callClaimed(called: Called, context: Context): Promise<Set<string
   const write = writerOf(called, context);
   const not_called: Claimed[] = [];
   const call = async (one: Claimed): Promise<void> => {
-    const answered = await inTurnToCall(called.organization_id, async () =>
+    const answered = await limitCalls(called.organization_id, async () =>
       stopping.aborted || performance.now() > begin_until ? undefined : ask(one, called, context),
     );
     if (!answered) not_called.push(one);
@@ -228,7 +228,7 @@ const nothingFound = ({ status, reference, error_code }: PayoutAttempt): RailOut
 /** Writes outcomes in groups: those that come while a group is written, or shortly after one another. What a group cannot write is written alone. */
 function writerOf(called: Called, { store }: Context): (answered: Answered) => Promise<void> {
   const writeAlone = (one: Answered): Promise<{ error: unknown } | undefined> =>
-    inTurnToWriteAlone(called.organization_id, () => transaction(store, called, (tx) => record(tx, [one]))).then(
+    limitSingleWrites(called.organization_id, () => transaction(store, called, (tx) => record(tx, [one]))).then(
       () => undefined,
       (error: unknown) => ({ error }),
     );

@@ -11,19 +11,19 @@ interface Waiting {
   begin(): void;
 }
 
-/** The turns of a process. Who waits for one holds no connection. Organizations take turns: one that asks often holds up itself alone. */
-export class ReadingTurns {
+/** Limits the reads of a process. A read that waits holds no connection. Organizations alternate: one that asks often holds up itself alone. */
+export class ReadingLimit {
   readonly #running = new Map<string, number>();
-  /** In their order, by organization: the one that has waited longest for its next turn comes first. */
+  /** In their order, by organization: the one that has waited longest comes first. */
   readonly #waiting = new Map<string, Waiting[]>();
 
   /**
-   * Waits for a turn.
+   * Waits until the limit allows a read.
    * @param pool_size connections that the process may open  @param wait_ms at most
-   * @returns what ends the turn
+   * @returns the function that ends the read
    * @throws Problem rate_limit_exceeded, service_unavailable where none came in time
    */
-  async take(organization_id: string, pool_size: number, wait_ms: number): Promise<() => void> {
+  async claim(organization_id: string, pool_size: number, wait_ms: number): Promise<() => void> {
     if (this.#mayBegin({ organization_id, pool_size })) this.#begin(organization_id);
     else await this.#wait(organization_id, pool_size, wait_ms);
     return () => this.#end(organization_id);
@@ -59,14 +59,14 @@ export class ReadingTurns {
   }
 
   async #wait(organization_id: string, pool_size: number, wait_ms: number): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    const waiting = { organization_id, pool_size, begin: turn.resolve };
+    const admitted = Promise.withResolvers<void>();
+    const waiting = { organization_id, pool_size, begin: admitted.resolve };
     this.#waiting.set(organization_id, [...(this.#waiting.get(organization_id) ?? []), waiting]);
     const timer = setTimeout(() => {
       this.#leave(waiting);
-      turn.reject(this.#tooLate(organization_id));
+      admitted.reject(this.#tooLate(organization_id));
     }, wait_ms);
-    await turn.promise.finally(() => clearTimeout(timer));
+    await admitted.promise.finally(() => clearTimeout(timer));
   }
 
   /** @returns who of its organization still waits */

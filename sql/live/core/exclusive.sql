@@ -1,6 +1,6 @@
--- Lets one transaction at a time do a kind of work, and one more wait for its turn until the first has ended. False where another one waits already:
--- what is committed by now, that one finds, because it looks only when its turn has come.
-create or replace function core.take_turn(work text) returns boolean
+-- Claims a kind of work for one transaction at a time; one more waits until the first has ended. False where another one waits already: it finds
+-- everything that is committed by now, because it looks only then.
+create or replace function core.claim_exclusive(work text) returns boolean
 language plpgsql volatile
 as $$
 declare
