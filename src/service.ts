@@ -6,7 +6,7 @@ import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import { findWrongKey } from './core/encryption/key_check.ts';
 import type { Vault } from './core/encryption/vault.ts';
-import { requireSession } from './core/pool/pooler.ts';
+import { by_turns, hasSession } from './core/pool/pooler.ts';
 import { isRefusedForTls, urlsByTls } from './core/pool/tls.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
@@ -61,7 +61,7 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
 /** @param read_url a replica, which gets as many connections again */
 export const openStore = (
   url: string,
-  connections: { size: number; name: string },
+  connections: { size: number; name: string; is_shared?: boolean },
   log: Logger,
   writeEvents: WriteEvents,
   read_url?: string,
@@ -163,6 +163,8 @@ interface WaitOptions {
   max_wait_ms: number;
   /** Ends the waiting. */
   stopping?: AbortSignal;
+  /** Told where a pooler lends sessions for no longer than a transaction. Left out: that is refused. */
+  onShared?: (() => void) | undefined;
 }
 
 const least_version = 15;
@@ -175,13 +177,13 @@ const least_version = 15;
 export async function reachPostgres(
   { url: embedded_url }: Pick<Postgres, 'url'>,
   { DATABASE_URL: url }: Pick<Config, 'DATABASE_URL'>,
-  { log, max_wait_ms, stopping }: WaitOptions,
+  { log, max_wait_ms, stopping, onShared }: WaitOptions,
 ): Promise<string> {
   if (!url) return embedded_url;
   const where = new URL(url).host;
   for (const end = performance.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
     try {
-      return await fittingUrl(url);
+      return await fittingUrl(url, onShared);
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       const reason = message || code;
@@ -196,20 +198,21 @@ export async function reachPostgres(
 }
 
 /** @throws Error of the last way that `sslmode` allows */
-async function fittingUrl(url: string): Promise<string> {
+async function fittingUrl(url: string, onShared?: () => void): Promise<string> {
   const [first, second] = urlsByTls(url) as [string, string?];
   try {
-    requireFit(await serverSettings(first));
+    requireFit(await serverSettings(first, onShared));
     return first;
   } catch (error) {
     if (second === undefined || !isRefusedForTls(error as Error)) throw error;
-    requireFit(await serverSettings(second));
+    requireFit(await serverSettings(second, onShared));
     return second;
   }
 }
 
 /** A replica that is away is tried as it would be first, once it is back. */
-export const replicaUrl = (url: string): Promise<string> => fittingUrl(url).catch(() => urlsByTls(url)[0] as string);
+export const replicaUrl = (url: string, onShared?: () => void): Promise<string> =>
+  fittingUrl(url, onShared).catch(() => urlsByTls(url)[0] as string);
 
 interface ServerSettings {
   /** The version, in Postgres' own form: `18.4`, `16beta1`. */
@@ -221,12 +224,15 @@ interface ServerSettings {
   database: string;
 }
 
-async function serverSettings(url: string): Promise<ServerSettings> {
+async function serverSettings(url: string, onShared?: () => void): Promise<ServerSettings> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail', connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
   try {
     await client.connect();
-    await requireSession(client, url);
+    if (!(await hasSession(client, url))) {
+      if (!onShared) throw new Error(by_turns);
+      onShared();
+    }
     const { rows } = await client.query<ServerSettings>(
       `select current_setting('server_version') as version, current_setting('datestyle') as date_style, quote_ident(current_user) as "user",
         quote_ident(current_database()) as database`,

@@ -114,17 +114,23 @@ export async function runProcess(
   const stand_ins = mode === 'use' ? await standInOf(role, config) : {};
   const postgres = await openPostgres(config, mode, log);
   try {
-    const url = await reachPostgres(postgres, config, { log, max_wait_ms, stopping });
+    let is_shared = false;
+    const share = () => {
+      is_shared = true;
+    };
+    const onShared = role === 'api' ? share : undefined;
+    const url = await reachPostgres(postgres, config, { log, max_wait_ms, stopping, onShared });
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(url, (line) => log.warn(line)) : [];
     if (ran.length > 0) log.info({ count: ran.length }, 'migrated');
     log.debug({ ran }, 'what the migration ran');
     const { writeEvents } = await import('../products.ts');
+    const read_url = config.DATABASE_READ_URL && (await replicaUrl(config.DATABASE_READ_URL, onShared));
     const store = openStore(
       url,
-      { size: connections.store, name: processName() },
+      { size: connections.store, name: processName(), is_shared },
       log,
       writeEvents,
-      config.DATABASE_READ_URL && (await replicaUrl(config.DATABASE_READ_URL)),
+      read_url,
     );
     const unshare = await shareConnections(store.database, {
       role,

@@ -17,10 +17,10 @@ async function pidOf(client: pg.Client): Promise<number | undefined> {
 /**
  * Two connections that are open at once, and answered by one session of Postgres, are lent it by turns.
  * @param client connected
- * @throws Error that says what to set
+ * @returns whether each connection has a session of its own
  */
-export async function requireSession(client: pg.Client, url: string): Promise<void> {
-  if (!(await isPooled(client))) return;
+export async function hasSession(client: pg.Client, url: string): Promise<boolean> {
+  if (!(await isPooled(client))) return true;
   const other = new pg.Client({
     ...{ connectionString: url, application_name: 'rail', connectionTimeoutMillis: wait_ms, query_timeout: wait_ms },
   });
@@ -30,13 +30,14 @@ export async function requireSession(client: pg.Client, url: string): Promise<vo
     for (let round = 0; round < rounds; round++) {
       // With a pool of one session the other connection waits for ever: then this one has it for itself.
       const pid = await pidOf(other).catch(() => undefined);
-      if (pid === undefined) return;
-      if (pid === (await pidOf(client))) throw new Error(by_turns);
+      if (pid === undefined) return true;
+      if (pid === (await pidOf(client))) return false;
     }
+    return true;
   } finally {
     await other.end().catch(() => {});
   }
 }
 
-const by_turns =
-  "it is reached through a pooler in transaction mode, and Rail needs sessions of its own: for prepared statements, locks and notifications. Set PgBouncer's pool_mode to session for this database, or connect to Postgres itself.";
+export const by_turns =
+  "it is reached through a pooler in transaction mode, which only 'npx --no rail api' can use: all else needs sessions of its own, for locks and notifications. Set PgBouncer's pool_mode to session for this database, or connect to Postgres itself.";

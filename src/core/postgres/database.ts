@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   size: number;
   /** What Postgres shows the connections as. */
   name: string;
+  /** Whether a pooler lends sessions of Postgres for no longer than a transaction. */
+  is_shared?: boolean;
   log?: Logger;
   /** How long a server that owes an answer may be silent before its connection is given up. */
   silence_ms?: number;
@@ -36,6 +38,7 @@ const idle_ms = 90_000;
  */
 export function openDatabase(url: string, options: DatabaseOptions): Database {
   const { size, name, log, silence_ms = 35_000, connect_ms = 5_000, statement_ms = default_statement_ms } = options;
+  const { is_shared = false } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
@@ -51,16 +54,24 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
       // fail by themselves.
       client.on('error', () => {});
       endSilence(client as pg.Client, silence_ms);
+      if (is_shared) {
+        shared.add(client);
+        return; // a setting would be of the next one's session
+      }
       // Not as a startup parameter, which poolers refuse. Who gets the connection hears of it where it fails.
       await client.query(`set statement_timeout = ${statement_ms}`);
     },
   } as pg.PoolConfig);
+  if (is_shared) shared.add(pool);
   letShrink(pool);
   pool.on('error', (error) => {
     if (!pool.ending && log) logFailure(log, error, 'an idle connection to Postgres broke');
   });
   return pool;
 }
+
+/** Pools and connections whose session of Postgres may be another one in each transaction: what was prepared in one is not known in the next. */
+const shared = new WeakSet<object>();
 
 /** The pool has one setting for both times, and hands its clients the longer one. */
 function clientThatConnectsWithin(connect_ms: number): new (config?: pg.ClientConfig) => pg.Client {
@@ -111,8 +122,9 @@ export async function runUnprepared<Row extends object>(
  */
 export async function send<Row extends object>(
   on: Pick<pg.Pool, 'query'>,
-  statement: pg.QueryConfig,
+  given: pg.QueryConfig,
 ): Promise<pg.QueryResult<Row>> {
+  const statement = shared.has(on) ? { ...given, name: '' } : given;
   try {
     return await new Promise((resolve, reject) => {
       on.query<Row>(statement, (error, result) => (error ? reject(error) : resolve(result)));

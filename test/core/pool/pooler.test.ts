@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { openDatabase, run } from '../../../src/core/postgres/database.ts';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { writeEvents } from '../../../src/products.ts';
 import { reachPostgres } from '../../../src/service.ts';
 import { log, patient_database, sql, startRail } from '../../harness.ts';
 
@@ -81,6 +83,32 @@ t.test('a pooler in session mode is as good as Postgres, limits of statements in
   t.match(limits, [[{ most: '12345ms' }], [{ most: '12345ms' }]]);
 });
 
-t.test('a pooler in transaction mode is refused with what to set', async (t) => {
-  await t.rejects(reach(await startPooler('transaction')), /pooler in transaction mode.*pool_mode to session/);
+t.test('a pooler in transaction mode is refused with what to set, but for the API', async (t) => {
+  const pooler = await startPooler('transaction');
+  await t.rejects(reach(pooler), /pooler in transaction mode.*pool_mode to session/);
+  let is_shared = false;
+  const onShared = () => {
+    is_shared = true;
+  };
+  const url = await reachPostgres({ url: '' }, { DATABASE_URL: pooler }, { log, max_wait_ms: 0, onShared });
+  const database = openDatabase(url, { ...patient_database, is_shared, size: 4, name: 'rail pooled' });
+  t.teardown(() => database.end());
+  const { organization_id } = await rail.organization();
+  const names = await Promise.all(
+    Array.from({ length: 12 }, async (_, nth) => {
+      const opening = { organization_id, request_id: null };
+      const [row] = await transaction({ database, writeEvents }, opening, (tx) =>
+        tx.all<{ nth: number }>(sql`select ${nth}::integer as nth`),
+      );
+      const [plain] = await run<{ nth: number }>(
+        database,
+        sql`select ${nth}::integer as nth, current_setting('statement_timeout') as most`,
+      );
+      return [row?.nth, plain?.nth];
+    }),
+  );
+  t.same(
+    names,
+    Array.from({ length: 12 }, (_, nth) => [nth, nth]),
+  );
 });

@@ -81,3 +81,32 @@ t.test('a server that insists on TLS is reached without a mode', async (t) => {
   t.equal(await isEncrypted('sslmode=allow'), true);
   await t.rejects(isEncrypted('sslmode=disable'), /no encryption/);
 });
+
+t.test('a server that asks for a client certificate lets in who has the one of its user', async (t) => {
+  const user = authority.issue({ name: 'rail' });
+  const stranger = createAuthority().issue({ name: 'rail' });
+  const paths: Record<string, string> = {};
+  for (const [name, text] of Object.entries({
+    cert: user.cert,
+    key: user.key,
+    other: stranger.cert,
+    other_key: stranger.key,
+  })) {
+    paths[name] = join(dataDir, `${name}.pem`);
+    await writeFile(paths[name], text, { mode: 0o600 });
+  }
+  await give('authority.crt', authority.cert);
+  const client = new pg.Client({
+    connectionString: postgres.url,
+    ssl: { ca: authority.cert, servername: 'localhost' },
+  });
+  await client.connect();
+  await client.query("alter system set ssl_ca_file = 'authority.crt'");
+  await give('pg_hba.conf', 'hostssl all all all cert\n');
+  await client.query('select pg_reload_conf()');
+  await client.end();
+  const root = `sslmode=verify-full&sslrootcert=${roots.own}`;
+  t.equal(await isEncrypted(`${root}&sslcert=${paths.cert}&sslkey=${paths.key}`), true);
+  await t.rejects(isEncrypted(root), /certificate/);
+  await t.rejects(isEncrypted(`${root}&sslcert=${paths.other}&sslkey=${paths.other_key}`));
+});
