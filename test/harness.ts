@@ -101,6 +101,7 @@ export interface Rail {
  * @param audit false where a test corrupts its data on purpose
  * @param durability `durable` where a test kills what writes
  * @param provider_urls where servers that stand in for payout providers are
+ * @param of_url a database that is there, in place of a new one
  * @param own services of this test that differ from those of all
  */
 export async function startRail({
@@ -108,9 +109,10 @@ export async function startRail({
   audit = true,
   durability = 'fast' as Durability,
   provider_urls = undefined as Record<string, string> | undefined,
+  of_url = undefined as string | undefined,
   own = {} as Partial<typeof services>,
 } = {}): Promise<Rail> {
-  const url = await cloneDatabase(await serverUrl(t, durability));
+  const url = of_url ?? (await cloneDatabase(await serverUrl(t, durability)));
   const database = openDatabase(url, { size: 20, name: 'rail test', ...patient_database });
   const store: Store = { database, writeEvents };
   const own_services = { ...services, ...(provider_urls ? { provider_urls } : {}), ...own };

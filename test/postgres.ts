@@ -47,6 +47,7 @@ export async function prepareDataDir(directory: string): Promise<string> {
     await closeDatabases(client);
     await client.query(`alter role rail password ${client.escapeLiteral(new URL(postgres.url).password)}`);
   });
+  await makeCopyable(databaseUrl(postgres.url, template));
   await postgres.stop();
   return dataDir;
 }
@@ -83,9 +84,20 @@ export async function startPostgresIn(directory: string, durability: Durability,
     await client.query(`create database ${template}`);
     await closeDatabases(client);
   });
-  await migrate(databaseUrl(url, template));
+  await prepareTemplate(url);
   return url;
 }
+
+/** Migrates the template of a server, which is there. */
+export async function prepareTemplate(server_url: string): Promise<void> {
+  const url = databaseUrl(server_url, template);
+  await migrate(url);
+  await makeCopyable(url);
+}
+
+/** A copy of a database holds emails and payouts, as what was restored does: those of a template are databases of their own. */
+const makeCopyable = (url: string): Promise<void> =>
+  onServer(url, (client) => client.query('update core.cluster set database_oid = null'));
 
 /** The Postgres of this run; a test file that is run by itself starts one. */
 export async function serverUrl(
@@ -103,6 +115,21 @@ export async function serverUrl(
 /** A fresh, migrated database of its own: its URL. */
 export async function cloneDatabase(server_url: string): Promise<string> {
   return databaseUrl(server_url, await newDatabase(server_url, `template ${template}`));
+}
+
+/** A copy of a database as it is at this moment, as a dump that is restored beside it. Its sessions are ended. */
+export async function copyDatabase(url: string): Promise<string> {
+  const name = new URL(url).pathname.slice(1);
+  const server_url = databaseUrl(url, 'postgres');
+  await onServer(server_url, async (client) => {
+    await client.query(`alter database ${name} allow_connections false`);
+    await client.query('select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1', [name]);
+  });
+  try {
+    return databaseUrl(url, await newDatabase(server_url, `template ${name}`));
+  } finally {
+    await onServer(server_url, (client) => client.query(`alter database ${name} allow_connections true`));
+  }
 }
 
 /** Drops the databases of a test file that has ended, but for one that something is still connected to. */

@@ -306,7 +306,25 @@ call core.protect_tenant_table('core.data_login');
 revoke all on core.data_login from rail_api;
 
 create table core.cluster (
-  system_identifier bigint primary key
+  system_identifier bigint primary key,
+  timeline integer,
+  database_oid bigint,
+  table_oid bigint,
+  is_synchronous boolean not null default false,
+  beat bigint not null default 0,
+  beat_at timestamptz(3) not null default now(),
+  held_since timestamptz(3),
+  held_for text,
+  state_at timestamptz(3),
+  restored_at timestamptz(3),
+  payouts_compared boolean not null default true
 );
 comment on table core.cluster is
-  'The Postgres cluster that the numbers of transactions in this database are of: a dump that was restored elsewhere has others. See core.adopt().';
+  'One row: where this database was seen last. A dump that was restored elsewhere has other numbers of transactions (core.adopt()), and a state that was restored has forgotten what was sent and paid since (core.hold()).';
+comment on column core.cluster.database_oid is 'Null: not seen yet.';
+comment on column core.cluster.is_synchronous is 'Whether commits waited for a replica when a process looked last: then one that is promoted has lost none of them.';
+comment on column core.cluster.beat is 'Counted up by each process every ten seconds.';
+comment on column core.cluster.held_since is 'When it was found to be restored: emails and payouts are held until an operator resumes them.';
+comment on column core.cluster.state_at is 'The last beat of the state that was restored: what happened after it may be lost.';
+comment on column core.cluster.payouts_compared is 'Whether an operator has compared what providers have paid since state_at with what is known here.';
+comment on column core.cluster.restored_at is 'When it was last found to be restored, and resumed since: what is older may have been sent or paid before.';

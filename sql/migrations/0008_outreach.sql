@@ -30,6 +30,8 @@ create table recruitment.inbox (
   rests_until timestamptz(3),
   rests_for text constraint inbox_rests_for_known check (rests_for in ('cap', 'plan')),
   authserv_id text,
+  adds_copies boolean not null default false,
+  looks_back_to timestamptz(3),
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
@@ -57,6 +59,10 @@ comment on column recruitment.inbox.rests_until is 'It may send no more before: 
 comment on column recruitment.inbox.rests_for is 'What rests_until waits for: its daily limit (cap), or that of the plan. Null: it does not rest.';
 comment on column recruitment.inbox.authserv_id is
   'The name that its mail server signs Authentication-Results with. Null: known for large providers alone.';
+comment on column recruitment.inbox.adds_copies is
+  'Whether copies had to be put into its Sent folder, because its server makes none: then what was sent in the last minutes may lack one.';
+comment on column recruitment.inbox.looks_back_to is
+  'The database was restored: before it sends again, what it sent since then is read from its Sent folder (sent_before). Null: it has been.';
 create index inbox_connected on recruitment.inbox (organization_id, id) where status = 'connected' and deleted_at is null;
 create unique index inbox_email_unique on recruitment.inbox (organization_id, lower(email)) where deleted_at is null;
 call core.protect_tenant_table('recruitment.inbox');
@@ -72,6 +78,23 @@ create table recruitment.inbox_day (
 comment on table recruitment.inbox_day is
   'What an inbox sent on a day of its zone: what was accepted, what may have been (unknown), and what is being sent. People''s own emails included.';
 call core.protect_tenant_table('recruitment.inbox_day');
+
+create table recruitment.sent_before (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  key text collate "C" not null,
+  message_id text collate "C",
+  sent_at timestamptz(3),
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, key),
+  constraint sent_before_is_known_or_not check ((message_id is null) = (sent_at is null))
+);
+comment on table recruitment.sent_before is
+  'Emails that were sent by a state of the database that a restore has lost: whose turn it is again is recorded, and not sent. They go after 180 days.';
+comment on column recruitment.sent_before.key is
+  'Of a step of a campaign the key of its prospect (X-Rail-Step), of another email the id of its message.';
+comment on column recruitment.sent_before.message_id is 'The id that its message had. Null: nobody can tell whether it was sent.';
+create index sent_before_by_created_at on recruitment.sent_before (created_at);
+call core.protect_tenant_table('recruitment.sent_before');
 
 create table recruitment.inbox_folder (
   organization_id text collate "C" not null references core.organization on delete cascade,

@@ -51,6 +51,38 @@ export function addOperatingCommands(rail: Command): void {
     .action(async () => (await import('../commands/metrics.ts')).printRules());
 
   rail
+    .command('hold')
+    .summary('holds emails and payouts')
+    .description(
+      'Holds emails and payouts until npx --no rail resume. Run it after you put back a disk or a copy of the files of Postgres, before any process of ' +
+        'Rail starts: other restores are found by themselves.',
+    )
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail hold'))
+    .action(async (options) => (await import('../commands/resume.ts')).hold(options));
+
+  rail
+    .command('resume')
+    .summary('lets emails and payouts go on after a restore')
+    .description(
+      'After the database was restored to an older state, emails and payouts are held. Prints what waits, and lets it go on: what may have been sent ' +
+        'before is looked up first, in the Sent folders of inboxes and at the payout providers. Payouts created since the restore stay held if they pay what ' +
+        'was due before it, until --payouts-compared.',
+    )
+    .option('--dry-run', 'only print what waits')
+    .option(
+      '--payouts-compared',
+      'you have compared the payouts of the providers since the restored state with those in Rail, and recorded what Rail has lost: payouts created since may be sent',
+    )
+    .option(
+      '--nothing-lost',
+      'the database has lost nothing (as after pg_upgrade or a planned switchover): look nothing up',
+    )
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail resume --dry-run', 'npx --no rail resume'))
+    .action(async (options) => (await import('../commands/resume.ts')).resume(options));
+
+  rail
     .command('rotate-encryption-key')
     .summary('re-encrypts stored secrets with the first key')
     .description(

@@ -1,5 +1,6 @@
 /** How the processes that run until they are stopped start and stop: start, api, worker. */
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, isRunByNpx, misspelt, readConfig } from '../config.ts';
@@ -7,6 +8,7 @@ import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
 import { watchClock } from '../core/metrics/clock.ts';
+import { watchHold } from '../core/metrics/hold.ts';
 import { trustedProxies } from '../core/net/client_address.ts';
 import {
   leastConnections,
@@ -142,11 +144,14 @@ export async function runProcess(
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics({ role, config, url, store, services, stand_ins, log });
-    const unwatch = await watchClock(store.database, log);
+    const unwatches = [
+      await watchClock(store.database, log),
+      await watchHold(store.database, join(config.RAIL_DATA_DIR, 'beat.json'), log),
+    ];
     const stopCollecting = collectAtRest();
     await serve({ config, log, url, store, services, connections, stand_ins }, stopping).finally(() => {
       stopCollecting();
-      unwatch();
+      for (const unwatch of unwatches) unwatch();
       unshare();
       return metrics?.stop();
     });

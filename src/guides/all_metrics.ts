@@ -1,6 +1,7 @@
 /** All metrics that any process may show. It loads what APIs and workers load. */
 import '../core/jobs/fold_task.ts';
 import '../core/metrics/clock.ts';
+import '../core/metrics/hold.ts';
 import '../core/metrics/metrics.ts';
 import '../core/metrics/reader.ts';
 import '../mail/outgoing.ts';

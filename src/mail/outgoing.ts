@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { service_opening } from '../core/jobs/task.ts';
 import type { TaskContext } from '../core/jobs/worker_context.ts';
 import { counter } from '../core/metrics/registry.ts';
+import { holdState } from '../core/postgres/hold.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import type { Attachment, Mail, Mailer } from '../core/resource/services.ts';
 import { newId } from '../core/values/id.ts';
@@ -59,6 +60,9 @@ export async function queueMail(
   return id;
 }
 
+/** How often it is looked whether emails go on. */
+const held_ms = 60_000;
+
 interface QueuedMail {
   organization_id: string;
   id: string;
@@ -67,7 +71,8 @@ interface QueuedMail {
 /**
  * Sends a queued mail: counts the attempt, hands the mail over in no transaction, and writes what the server said. SMTP has no look-up, so "at least
  * once": when the process dies, or Postgres is lost, after the server took the mail and before that is written, it is sent again, with the same
- * Message-ID. Without an SMTP server or a recipient it is logged, and that is all.
+ * Message-ID. Without an SMTP server or a recipient it is logged, and that is all. After a restore, what is older is not sent: nobody can tell whether
+ * it was.
  * @throws Error to be tried again
  */
 export async function sendMail(queued: QueuedMail, { store, services, log, cut_off }: TaskContext): Promise<void> {
@@ -96,6 +101,15 @@ async function begin(
 ): Promise<Mail | undefined> {
   const mail = await unsent(tx, queued);
   if (!mail) return undefined;
+  const { is_held, restored_at } = await holdState(tx);
+  if (is_held) {
+    tx.enqueue('core/send_mail', queued, { run_at: new Date(Date.parse(tx.now) + held_ms).toISOString() });
+    return undefined;
+  }
+  if (restored_at !== null && mail.created_at < restored_at) {
+    await record(tx, queued, 'It may have been sent before the database was restored.');
+    return undefined;
+  }
   const { recipient, attachment, ...content } = mail;
   if (mailer && recipient !== null) {
     await tx.all(sql`

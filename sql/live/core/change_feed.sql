@@ -47,8 +47,10 @@ begin
     loop
       execute statement;
     end loop;
-    delete from core.cluster;
+    perform core.hold_for('another cluster');
+  else
+    insert into core.cluster (system_identifier, timeline, database_oid, table_oid)
+    select h.* from core.here() h;
   end if;
-  insert into core.cluster values (here);
 end
 $$;

@@ -171,7 +171,7 @@ as $$
   -- In the schemas of products it is the rule: what runs as its owner there is for the API, unless a trigger calls it.
   select f.id::text, 'the role rail_api may not call it', format('grant execute on function %s to rail_api', f.id), true
   from (
-    values ('core.enqueue(json, boolean)'::regprocedure)
+    values ('core.enqueue(json, boolean)'::regprocedure), ('core.hold()')
 
     union all
     select p.oid::regprocedure

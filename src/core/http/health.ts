@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { heldNow } from '../metrics/hold.ts';
 import { withLent } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { Problem } from '../values/problem.ts';
@@ -16,7 +17,7 @@ export function mountHealth(
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (request) => {
     const reason = await withinDeadline(request, null, (asked) => withLent(database, asked, whyNotReady));
-    if (reason === undefined) return { status: 'ready' };
+    if (reason === undefined) return { status: 'ready', ...heldNow() };
     throw new Problem('service_unavailable', reason, { headers: { 'Retry-After': '5' } });
   });
 }

@@ -7,6 +7,7 @@ import type { Role } from '../postgres/connections.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Store } from '../postgres/transaction.ts';
 import type { Backlog } from './backlog.ts';
+import { heldNow } from './hold.ts';
 import { nameProcess, watchPool } from './metrics.ts';
 import { inTime, openReader } from './reader.ts';
 import { metricsText, openMetrics } from './registry.ts';
@@ -99,7 +100,7 @@ const onKept = <Result>(database: Database, work: (on: Pick<Database, 'query'>) 
   withLent(database, { kind: null, signal: AbortSignal.timeout(max_wait_ms), most_ms: max_wait_ms }, work);
 
 const readiness = (reason: string | undefined): Answer =>
-  reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason });
+  reason === undefined ? json(200, { status: 'ready', ...heldNow() }) : json(503, { status: 'not_ready', reason });
 
 function unreachable(error: Error, log: Logger): string {
   log.debug({ err: error }, 'the database cannot be reached');

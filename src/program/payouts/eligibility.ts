@@ -104,6 +104,7 @@ export const held_reasons = [
   'partner_deleted',
   'destination_not_approved',
   'attempt_open',
+  'service_restored',
 ] as const satisfies string[];
 export type HeldReason = (typeof held_reasons)[number];
 
@@ -117,4 +118,6 @@ export const held_texts: Readonly<Record<HeldReason, string>> = {
   destination_not_approved:
     'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
   attempt_open: 'An earlier attempt can still be paid. Retry the payout once that attempt is paid or failed.',
+  service_restored:
+    'The service was restored from a backup: what the payout pays may have been paid before. Send it once the operator of the service has resumed payouts.',
 };

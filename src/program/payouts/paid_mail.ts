@@ -36,7 +36,9 @@ export async function mailPaid(store: Store, organization_id: string, payout_id:
 /** @returns whether the partner is to be notified */
 async function numbered(tx: Tx, payout_id: string): Promise<boolean> {
   const paid = await tx.maybe<PaidPayout>(sql`
-    select t.program_id, t.partner_notified_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null as is_notified
+    select t.program_id, t.partner_notified_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null
+        -- Before a restore, the partner was notified of what was paid, and that was forgotten.
+        and not exists (select from core.hold() h where t.paid_at < h.restored_at) as is_notified
     from program.payout t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
     where ${tenant(tx)} and t.id = ${payout_id} and t.status = 'paid' and t.livemode`);

@@ -16,6 +16,8 @@ export interface Mail {
   html: string | null;
   /** The Message-ID, from `messageIdOf`. */
   message_id: string;
+  /** As `stepKey` makes it; null for an email of no campaign. */
+  step_key?: string | null;
   in_reply_to?: string | null;
   references?: string | null;
   date: Date;
@@ -43,7 +45,11 @@ export async function composeMail(mail: Mail): Promise<Buffer> {
     messageId: requireMessageId(mail.message_id),
     inReplyTo: messageIds(mail.in_reply_to ?? '')[0],
     references: messageIds(mail.references ?? '').join(' ') || undefined,
-    headers: { [id_header]: bareId(mail.message_id), ...(mail.footer ? unsubscribeHeaders(mail.footer) : {}) },
+    headers: {
+      [id_header]: bareId(mail.message_id),
+      ...(mail.step_key ? { [step_header]: mail.step_key } : {}),
+      ...(mail.footer ? unsubscribeHeaders(mail.footer) : {}),
+    },
     text,
     html,
     baseBoundary: boundaryOf(mail.message_id, text, html),
@@ -79,6 +85,16 @@ function htmlPart({ signature, footer }: Mail, html: string): string {
 
 /** Holds the Message-ID that an email was given: providers write another one, and keep this. */
 export const id_header = 'X-Rail-Message';
+
+/** Holds the key of the step that an email is: by it the email is known where the database has forgotten it. */
+export const step_header = 'X-Rail-Step';
+
+/** What a step of a campaign for a prospect is known by, whichever row it has. It tells neither of them. */
+export const stepKey = (step: { campaign_id: string; prospect_id: string; step_index: number }): string =>
+  createHash('sha256')
+    .update(JSON.stringify([step.campaign_id, step.prospect_id, step.step_index]))
+    .digest('base64url')
+    .slice(0, 27);
 
 const bareId = (message_id: string): string => message_id.slice(1, -1);
 

@@ -8,12 +8,14 @@ import { requestSchedule } from '../campaigns/reschedule.ts';
 import { type End, endEach } from '../sequences/stop.ts';
 import { type Candidate, check, lockCandidates, type Rendered, rendered } from './candidates.ts';
 import { type Counted, canBeOpen, type Queue, type Sending } from './limits.ts';
+import { type Before, keyOf, sentBefore } from './look_back.ts';
 
 /** An email that a sequence sends now. */
 export interface Chosen {
   queue: Queue;
   candidate: Candidate;
   message: Rendered;
+  before: Before | undefined;
   counted: NonNullable<Counted['campaign']>;
 }
 
@@ -25,17 +27,20 @@ interface Limits {
   campaigns: Sending[];
   plan: { left: number; daily_sends: number | null };
   now: Date;
+  /** Whether what is lost may have sent some of it before. */
+  is_restored: boolean;
 }
 
 /** Chooses the first email of each queue that can be sent. Moves the sequences that cannot send now, and fails those that never can. */
 export async function chooseEmails(tx: Tx, queues: Queue[], limits: Limits): Promise<Chosen[]> {
   const open = limits.campaigns.filter((campaign) => canBeOpen(campaign, limits.now));
-  const choice: Choice = { chosen: [], sent_to: new Map(), limits };
+  const choice: Choice = { chosen: [], sent_to: new Map(), before: new Map(), limits };
   const to_schedule = new Set<string>();
   let waiting = queues;
   for (let round = 0; round < most_rounds && waiting.length > 0 && open.length > 0; round++) {
     const ids = waiting.map(({ id }) => id);
     const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_checked);
+    if (limits.is_restored) await noteBefore(tx, candidates, choice);
     const { later, unscheduled, over, failed } = chooseFrom(candidates, waiting, choice);
     await Promise.all([move(tx, later), failSequences(tx, failed), unschedule(tx, unscheduled), endEach(tx, over)]);
     for (const { campaign_id } of unscheduled) to_schedule.add(campaign_id);
@@ -51,7 +56,18 @@ export async function chooseEmails(tx: Tx, queues: Queue[], limits: Limits): Pro
 interface Choice {
   chosen: Chosen[];
   sent_to: Map<string, number>;
+  /** By their sequences. */
+  before: Map<string, Before>;
   limits: Limits;
+}
+
+async function noteBefore(tx: Tx, candidates: Candidate[], { before }: Choice): Promise<void> {
+  const keys = new Map(candidates.map((candidate) => [candidate.id, keyOf(candidate)]));
+  const known = await sentBefore(tx, [...keys.values()]);
+  for (const [id, key] of keys) {
+    const one = known.get(key);
+    if (one) before.set(id, one);
+  }
 }
 
 const hasEmail = ({ chosen }: Choice, inbox_id: string): boolean => chosen.some(({ queue }) => queue.id === inbox_id);
@@ -80,14 +96,16 @@ function chooseFrom(candidates: Candidate[], queues: Queue[], choice: Choice): N
     if (checked.is === 'unfit') not_sent.failed.push({ id, reason: checked.reason });
     if (checked.is !== 'fit' || hasEmail(choice, candidate.inbox_id) || choice.chosen.length >= plan.left) continue;
     const queue = queues.find((one) => one.id === candidate.inbox_id) as Queue;
-    const message = rendered(candidate, queue, candidate.message_id ?? newId('fms'));
+    const before = choice.before.get(id);
+    const message = rendered(candidate, queue, candidate.message_id ?? before?.message_id ?? newId('fms'));
     if (!message) {
       not_sent.failed.push({ id, reason: 'template_error' });
       continue;
     }
     if (candidate.next_step === 0) campaign.begun++;
     choice.sent_to.set(company, sent_to + 1);
-    choice.chosen.push({ queue, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
+    const counted = countedOf(candidate, campaign, plan.daily_sends);
+    choice.chosen.push({ queue, candidate, message, before, counted });
   }
   return not_sent;
 }

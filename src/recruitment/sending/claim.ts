@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import { LostRace } from '../../core/postgres/errors.ts';
+import { holdState } from '../../core/postgres/hold.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { nextMidnight } from '../campaigns/window.ts';
@@ -10,19 +11,24 @@ import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type Chosen, chooseEmails } from './choose.ts';
 import { type Draft, draftsOf } from './letter.ts';
 import { heldUntil, lockQueues, planLeft, type Queue, reserve, sendingCampaigns } from './limits.ts';
+import { type Before, sentBefore } from './look_back.ts';
 import { cancel, type Recovered, recover } from './recover.ts';
 
 /** The next thing that a queue does. */
 export type Claim =
   | { is: 'send'; message: Claimed }
   | Recovered
+  /** The database was restored: what it sent since then is to be looked for. */
+  | { is: 'look_back'; since: string }
   /** Nothing is to be sent before. Null: nothing waits. */
   | { is: 'rest'; until: string | null; reason: Rest };
 
-type Rest = 'gap' | 'cap' | 'plan' | 'idle' | 'disconnected';
+type Rest = 'gap' | 'cap' | 'plan' | 'idle' | 'disconnected' | 'held';
 
 export interface Claimed extends Draft {
   attempts: number;
+  /** It was sent, or may have been, by a state of the database that is lost. */
+  before: Before | undefined;
   /** The earliest time of the next email of its inbox. */
   next_slot_at: string;
 }
@@ -42,13 +48,17 @@ interface Claiming {
  */
 export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Promise<Claim[]> {
   const now = new Date(tx.now);
-  const [, queues, campaigns, plan] = await Promise.all([
+  const [{ is_held, restored_at }, , queues, campaigns, plan] = await Promise.all([
+    holdState(tx),
     holdSuppressions(tx),
     lockQueues(tx, inbox_ids),
     sendingCampaigns(tx, now),
     planLeft(tx),
   ]);
+  if (is_held) return inbox_ids.map(() => ({ is: 'rest', until: null, reason: 'held' }));
   const claims = new Map<string, Claim>(await recover(tx, queues, claiming.worker_id));
+  for (const { id, looks_back_to: since } of queues)
+    if (since !== null && !claims.has(id)) claims.set(id, { is: 'look_back', since });
   const free = queues.filter(({ id, is_deleted }) => !claims.has(id) && !is_deleted);
   const plans = free.flatMap((queue) => (queue.planned === null ? [] : [{ queue, message_id: queue.planned }]));
   const others = free.filter((queue) => queue.planned === null);
@@ -61,7 +71,7 @@ export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Pr
   const chosen = await chooseEmails(
     tx,
     others.filter(({ id }) => !claims.has(id)),
-    { campaigns, plan, now },
+    { campaigns, plan, now, is_restored: restored_at !== null },
   );
   await writeClaims(tx, { plans, chosen }, claims, claiming);
   for (const queue of others)
@@ -84,7 +94,7 @@ async function writeClaims(
   if (plans.length + chosen.length === 0) return;
   const queues = [...plans, ...chosen].map(({ queue }) => ({ id: queue.id, gap_s: gapSeconds(queue, random()) }));
   const ids = [...plans.map(({ message_id }) => message_id), ...chosen.map(({ message }) => message.id)];
-  const [claimed_plans, claimed_chosen, , slots, drafts] = await Promise.all([
+  const [claimed_plans, claimed_chosen, , slots, drafts, plans_before] = await Promise.all([
     plans.length === 0 ? [] : claimPlanned(tx, plans, worker_id),
     chosen.length === 0 ? [] : claimChosen(tx, chosen, worker_id),
     reserve(tx, [
@@ -93,6 +103,10 @@ async function writeClaims(
     ]),
     moveSlots(tx, queues),
     draftsOf(tx, vault, base_url, ids),
+    sentBefore(
+      tx,
+      plans.map(({ message_id }) => message_id),
+    ),
   ]);
   const attempts = new Map([...claimed_plans, ...claimed_chosen].map((row) => [row.id, row.attempts]));
   if (attempts.size < ids.length) throw new Error('A message that was claimed is not there.');
@@ -103,14 +117,15 @@ async function writeClaims(
     tx,
     plans.map(({ message_id }) => message_id).filter((id) => !draft_of.has(id)),
   );
-  for (const { queue, message_id } of [
-    ...plans,
-    ...chosen.map(({ queue, message }) => ({ queue, message_id: message.id })),
+  for (const { queue, message_id, before } of [
+    ...plans.map((plan) => ({ ...plan, before: plans_before.get(plan.message_id) })),
+    ...chosen.map(({ queue, message, before }) => ({ queue, message_id: message.id, before })),
   ]) {
     const draft = draft_of.get(message_id);
     if (!draft) continue;
     const message = {
       ...draft,
+      before,
       attempts: attempts.get(message_id) as number,
       next_slot_at: slot_of.get(queue.id) as string,
     };

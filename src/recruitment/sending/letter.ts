@@ -4,7 +4,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Footer, unsubscribeMailto } from '../composing/footer.ts';
-import { composeMail, type Mail } from '../composing/mail.ts';
+import { composeMail, type Mail, stepKey } from '../composing/mail.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import { unsubscribeUrl } from '../unsubscribing/link.ts';
 import type { Letter } from './hand_over.ts';
@@ -21,6 +21,10 @@ interface Row {
   body_text: string;
   body_html: string | null;
   rfc_message_id: string;
+  purpose: string;
+  campaign_id: string | null;
+  prospect_id: string | null;
+  step_index: number | null;
   in_reply_to: string | null;
   reference_ids: string[];
   has_footer: boolean;
@@ -45,7 +49,7 @@ export async function draftsOf(tx: Tx, vault: Vault, base_url: string, message_i
   if (message_ids.length === 0) return [];
   const [rows, hash] = await Promise.all([
     tx.all<Row>(sql`
-      select t.id, t.subject, t.body_text, t.body_html, t.rfc_message_id, t.in_reply_to, t.reference_ids, t.has_footer, t.recipient, coalesce(t.claimed_at, t.created_at) as dated_at,
+      select t.id, t.purpose, t.campaign_id, t.prospect_id, t.step_index, t.subject, t.body_text, t.body_html, t.rfc_message_id, t.in_reply_to, t.reference_ids, t.has_footer, t.recipient, coalesce(t.claimed_at, t.created_at) as dated_at,
         i.from_name, i.email as from_email, i.reply_to, i.signature,
         b.name as brand_name, b.sender_company, b.postal_address, b.privacy_url, p.language_code, a.id as email_address_id, a.address, a.source_url
       from recruitment.message t
@@ -78,12 +82,18 @@ const mailOf = (row: Row, signing: Signing): Mail => ({
   text: row.body_text,
   html: row.body_html,
   message_id: `<${row.rfc_message_id}>`,
+  step_key: stepKeyOf(row),
   in_reply_to: row.in_reply_to && `<${row.in_reply_to}>`,
   references: row.reference_ids.map((id) => `<${id}>`).join(' ') || null,
   date: new Date(row.dated_at),
   footer: row.has_footer ? footerOf(row, signing) : null,
   signature: row.signature,
 });
+
+function stepKeyOf({ purpose, campaign_id, prospect_id, step_index }: Row): string | null {
+  if (purpose !== 'sequence' || campaign_id === null || prospect_id === null || step_index === null) return null;
+  return stepKey({ campaign_id, prospect_id, step_index });
+}
 
 function recipientOf({ id, recipient, email_address_id, address }: Row, vault: Vault): string {
   return recipient ? vault.decrypt(recipient, id) : vault.decrypt(address as Buffer, email_address_id as string);

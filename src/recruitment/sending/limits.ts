@@ -23,6 +23,8 @@ export interface Queue {
   timezone: string;
   /** It is deleted, and a worker has died amid an email of it. */
   is_deleted: boolean;
+  /** What it sent since then is to be looked for first: see `look_back.ts`. Null: nothing is. */
+  looks_back_to: string | null;
   /** The earliest time of its next email. */
   free_at: string | null;
   /** Today in its zone. */
@@ -56,6 +58,7 @@ export async function lockQueues(tx: Tx, inbox_ids: string[]): Promise<Queue[]> 
 const readQueues = (tx: Tx, inbox_ids: string[]): Promise<Queue[]> =>
   tx.all<Queue>(sql`
     select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, local.zone as timezone, t.deleted_at is not null as is_deleted,
+      t.looks_back_to,
       greatest(t.next_slot_at, t.waits_until) as free_at, local.day::text as day, coalesce(d.sent, 0) as sent_today,
       case when t.ramp is null then 0 else (
         select count(*)::integer from recruitment.inbox_day e

@@ -13,8 +13,8 @@ import { counter } from '../../core/metrics/registry.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { id_header } from '../composing/mail.ts';
-import { messageIds } from '../composing/message_ids.ts';
+import { id_header, step_header } from '../composing/mail.ts';
+import { messageIds, rowIdOf } from '../composing/message_ids.ts';
 import { openStoredImap } from '../inboxes/try_stored.ts';
 import { composed, draftsOf } from './letter.ts';
 import { recordEnds } from './record_sent.ts';
@@ -78,7 +78,7 @@ async function rememberId(tx: Tx, { id, rfc_message_id }: Doubtful, copy: Copy):
 }
 
 /** Opens a mailbox for a while. One that cannot be read is none: the sweep looks again, and reading says when that lasts. */
-async function withMailbox<T>(
+export async function withMailbox<T>(
   context: WorkerContext,
   queue: QueueKey,
   work: (mailbox: Mailbox) => Promise<T>,
@@ -134,7 +134,8 @@ export async function readMailbox(context: WorkerContext, queue: QueueKey): Prom
       const copy = await mailbox.copyOf(message.rfc_message_id);
       if (!copy) {
         const [draft] = await within((tx) => draftsOf(tx, services.vault, services.base_url, [message.id]));
-        if (draft) await mailbox.addCopy((await composed(draft)).content, new Date(message.sent_at));
+        const is_added = draft && (await mailbox.addCopy((await composed(draft)).content, new Date(message.sent_at)));
+        if (is_added) await within((tx) => noteAdded(tx, queue));
       }
       await within(async (tx) => {
         await rememberId(tx, message, copy);
@@ -145,6 +146,11 @@ export async function readMailbox(context: WorkerContext, queue: QueueKey): Prom
     }
   });
 }
+
+const noteAdded = (tx: Tx, { inbox_id }: QueueKey): Promise<object[]> =>
+  tx.all(
+    sql`update recruitment.inbox t set adds_copies = true where ${tenant(tx)} and t.id = ${inbox_id} and not t.adds_copies`,
+  );
 
 const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
   tx.all(sql`
@@ -161,7 +167,18 @@ interface Mailbox {
   isNamedSince(rfc_message_id: string, since: Date): Promise<boolean>;
   /** Puts an email in the Sent folder. @returns false where there is none */
   addCopy(content: Buffer, sent_at: Date): Promise<boolean>;
+  /** Our emails in the Sent folder since a day. Undefined: it has no such folder. */
+  sentSince(since: Date): Promise<FoundCopy[] | undefined>;
   close(): void;
+}
+
+/** An email of ours as it lies in the Sent folder. */
+export interface FoundCopy {
+  /** The id of its row. */
+  message_id: string;
+  /** Null: it is of no campaign. */
+  step_key: string | null;
+  sent_at: Date;
 }
 
 /** @throws whatever keeps the mailbox from being read */
@@ -177,6 +194,8 @@ export async function openMailbox(queue: QueueKey, context: { store: Store; serv
       await client.append(sent, content, ['\\Seen'], sent_at);
       return true;
     },
+    sentSince: async (since) =>
+      sent === undefined ? undefined : within(client, sent, () => copiesSince(client, since)),
     close: () => client.close(),
   };
 }
@@ -205,6 +224,23 @@ const findCopy = (client: ImapFlow, folder: string, id: string): Promise<{ messa
     }
     return undefined;
   });
+
+async function copiesSince(client: ImapFlow, since: Date): Promise<FoundCopy[]> {
+  const uids = await find(client, { since });
+  const found: FoundCopy[] = [];
+  for (let at = 0; at < uids.length; at += most_copies) {
+    const range = uids.slice(at, at + most_copies).join(',');
+    const query = { headers: ['message-id', id_header, step_header], internalDate: true };
+    for await (const { headers, internalDate } of client.fetch(range, query, { uid: true })) {
+      const text = headers?.toString().replaceAll(/\r\n[ \t]+/g, ' ') ?? '';
+      const message_id = rowIdOf(text);
+      if (message_id === null) continue;
+      const [, step_key = null] = new RegExp(`^${step_header}: ([\\w-]{27})\\s*$`, 'im').exec(text) ?? [];
+      found.push({ message_id, step_key, sent_at: new Date(internalDate ?? since) });
+    }
+  }
+  return found;
+}
 
 async function within<T>(client: ImapFlow, folder: string, work: () => Promise<T>): Promise<T> {
   const lock = await client.getMailboxLock(folder, { readOnly: true });

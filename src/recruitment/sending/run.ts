@@ -17,6 +17,7 @@ import { type Claim, type Claimed, claim } from './claim.ts';
 import { confirm, type Held } from './confirm.ts';
 import { type Attempt, connectTo, handOver, NotConnected } from './hand_over.ts';
 import { composed } from './letter.ts';
+import { lookBack, readAgainSince } from './look_back.ts';
 import { lookUp } from './look_up.ts';
 import { type Ended, recordEnds } from './record_sent.ts';
 import { recordUnsent, type Unsent } from './record_unsent.ts';
@@ -73,6 +74,10 @@ export class Sender {
           if (next.until !== null && next.reason === 'gap') await wakeQueue(this.#context.store, queue, next.until);
           return;
         }
+        if (next.is === 'look_back') {
+          if (!(await lookBack(this.#context, queue, next.since))) return;
+          continue;
+        }
         if (next.is === 'look_up') await lookUp(this.#context, queue, next.message_id);
         else await this.#send(queue, next.message, { shared, line });
         if (next.is === 'send' && !run.looks_again && !isSoon(next.message.next_slot_at))
@@ -93,10 +98,12 @@ export class Sender {
     if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent', other_id: attempt.other_id });
     else if (attempt.is === 'unknown') await lookUp(this.#context, queue, message_id);
     else await this.#recordUnsent(queue, { message_id, attempts }, this.#unsentOf(attempt));
+    if (message.before?.sent_at) await readAgainSince(this.#context, queue, message.before.sent_at);
   }
 
   async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
-    const { message_id, attempts } = message;
+    const { message_id, attempts, before } = message;
+    if (before) return before.message_id === null ? { is: 'unknown' } : { is: 'accepted', other_id: null };
     const letter = await composed(message).catch(unusable);
     if ('is' in letter) return letter;
     try {

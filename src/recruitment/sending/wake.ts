@@ -4,6 +4,7 @@
  */
 import sql from 'sql-template-tag';
 import { type Database, run } from '../../core/postgres/database.ts';
+import { holdState } from '../../core/postgres/hold.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 
 export interface QueueKey {
@@ -29,6 +30,7 @@ const ahead = sql`interval '60 seconds'`;
  * A queue that rests is left alone, unless a person's email waits in it.
  */
 export async function wakeQueues(tx: Tx): Promise<void> {
+  if ((await holdState(tx)).is_held) return;
   await tx.all(freeFromGone);
   const at = sql`${tx.now}::timestamptz`;
   if (new Date(tx.now).getUTCMinutes() % plan_minutes === 0) await tx.all(endRestsForPlan);

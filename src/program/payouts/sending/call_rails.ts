@@ -3,9 +3,11 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { limitConcurrencyOfEach } from '../../../core/jobs/concurrency.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { batched } from '../../../core/postgres/batch.ts';
+import { holdState } from '../../../core/postgres/hold.ts';
 import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { databaseTime } from '../../../core/values/clock.ts';
+import { timeOfId } from '../../../core/values/id.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { attemptColumns, isOpen, open_attempt, type PayoutAttempt, updateAttempt } from '../attempt.ts';
 import { credentialsOf } from '../credentials/rail_credentials.ts';
@@ -105,7 +107,7 @@ async function all(work: Promise<unknown>[]): Promise<void> {
 
 /**
  * Claims attempts for this worker alone until the claim runs out: what is to be sent is in doubt from now on. Passes over those that another worker
- * has, and, of several payouts, those that another transaction has locked.
+ * has, and, of several payouts, those that another transaction has locked. While payouts are held, claims none.
  * @returns the attempts as they were
  */
 async function claim(
@@ -113,6 +115,8 @@ async function claim(
   { payouts: wanted }: Called,
   { vault }: Pick<TaskContext['services'], 'vault'>,
 ): Promise<Claimed[]> {
+  const { is_held, restored_at } = await holdState(tx);
+  if (is_held) return [];
   const claimed_until = new Date(Date.parse(tx.now) + claim_ms).toISOString();
   const attempts = await tx.all<PayoutAttempt>(sql`
     with locked as materialized (
@@ -139,10 +143,23 @@ async function claim(
   return together(
     attempts.map(async (attempt): Promise<Claimed> => {
       const transfer = JSON.parse(vault.decrypt(attempt.request, attempt.id)) as Transfer;
-      return { attempt, transfer, credentials: await credentials(attempt), claimed_until };
+      const last_sent_at = attempt.last_sent_at ?? mayHaveBeenSent(attempt, restored_at);
+      return {
+        attempt: { ...attempt, last_sent_at },
+        transfer,
+        credentials: await credentials(attempt),
+        claimed_until,
+      };
     }),
   );
 }
+
+/**
+ * Says when a payout that is older than a restore may have been sent under the same key by what is lost: then the rail is asked before it is called,
+ * as after a call that was not answered.
+ */
+const mayHaveBeenSent = ({ payout_id }: PayoutAttempt, restored_at: string | null): string | null =>
+  restored_at !== null && timeOfId(payout_id) < Date.parse(restored_at) ? restored_at : null;
 
 /** Selects the wanted attempts, called `t`. */
 function isAmong(wanted: Called['payouts']): Sql {

@@ -35,7 +35,8 @@ export const programsWithDue = (tx: Tx, at: string): Promise<{ organization_id: 
     select distinct t.organization_id, t.program_id as id
     from program.payout t
     join program.program g on g.organization_id = t.organization_id and g.id = t.program_id and g.auto_payouts_enabled
-    where t.status = 'pending' and t.in_progress is null and t.deleted_at is null and ${due_by(at)}`);
+    where t.status = 'pending' and t.in_progress is null and t.deleted_at is null and ${due_by(at)}
+      and not (select h.is_held from core.hold() h)`);
 
 /** Payouts that a rail is to be asked about, the longest due first. Reads across tenants: for the scheduled task alone. */
 export const payoutsToPoll = (tx: Tx, at: string, most: number): Promise<{ organization_id: string; id: string }[]> =>

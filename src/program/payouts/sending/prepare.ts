@@ -1,7 +1,9 @@
 import sql from 'sql-template-tag';
+import { type HoldState, holdState } from '../../../core/postgres/hold.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
+import { timeOfId } from '../../../core/values/id.ts';
 import type { PayoutMethodName, Program } from '../../programs/program.ts';
 import { detailsOf } from '../can_pay.ts';
 import { currentRail } from '../credentials/rail_credentials.ts';
@@ -45,6 +47,7 @@ export async function sendPayouts(
   const payees = await payeesOf(tx, batch_payouts);
   const open = action === 'retry' ? await withOpenAttempt(tx, batch_payouts) : new Set<string>();
   const approved_only = action === 'send' && (await needsApproval(tx, batch_payouts));
+  const restored = await holdState(tx);
   const held: Held[] = [];
   const for_rails: Sending[] = [];
   const for_files: { method: FileMethod; payout: Payout }[] = [];
@@ -52,6 +55,7 @@ export async function sendPayouts(
     statusAfter(payout, action);
     const payee = payees.get(payout.partner_id);
     const reason =
+      (mayBePaid(payout, payee, restored) ? 'service_restored' : undefined) ??
       (open.has(payout.id) ? 'attempt_open' : undefined) ??
       (approved_only ? notApproved(payout, payee) : undefined) ??
       (await heldReason(services, program, payout, payee, { limit, railOf }));
@@ -69,6 +73,21 @@ export async function sendPayouts(
   }
   if (!files) await into.emitUpdates();
   return held;
+}
+
+/**
+ * After a restore, what was due before it may have been paid: by a payout that is lost, or by a file for the bank. Of a payout that is not lost, a
+ * provider is asked by its key.
+ */
+function mayBePaid(
+  { id, period_start }: Payout,
+  payee: PayeeRow | undefined,
+  { is_held, restored_at, is_compared }: HoldState,
+): boolean {
+  if (is_held) return true;
+  if (is_compared || restored_at === null || period_start >= restored_at) return false;
+  const is_known = timeOfId(id) < Date.parse(restored_at);
+  return !(is_known && isRailName(payee?.method ?? ''));
 }
 
 type CurrentRail = Awaited<ReturnType<typeof currentRail>>;

@@ -47,6 +47,8 @@ async function dueSummaries(tx: Tx, tick: string): Promise<{ week: Week; due: Du
     select t.organization_id, t.id as program_id
     from program.program t
     where t.weekly_summary and t.created_at < ${week.to}::timestamptz
+      -- One that was due before a restore was mailed before it, and forgotten.
+      and not exists (select from core.hold() h where ${tick}::timestamptz < h.restored_at)
       and not exists (
         select from program.weekly_summary s
         where s.organization_id = t.organization_id and s.program_id = t.id and s.week = ${week.name}
