@@ -324,8 +324,6 @@ t.test('takes whatever ends the lines, also where they end in several ways', asy
   ];
   for (const file of files)
     t.same(counts(await imported(opened, file)), done({ total: 2, created: 2 }), JSON.stringify(file));
-  const many = Array.from({ length: 2_100 }, (_, nth) => `m${nth}.com,M`);
-  t.same(counts(await imported(opened, `url,name\r\n${many.join('\n')}`)), done({ total: 2_100, created: 2_100 }));
   const wrong = await imported(opened, 'url,name\rxx.com,A\r,B\r');
   t.match(await opened.caller.get(`${v1}/imports/${wrong.id}/errors`), { data: [{ line: 3 }] });
 });
@@ -432,26 +430,26 @@ t.test('an erased person who is imported again stays barred, and so does a barre
 
 t.test('two imports with the same people at a time make each of them once', async (t) => {
   const opened = await openBrand();
-  const rows = Array.from({ length: 600 }, (_, nth) => `same${nth}.com,a${nth}@same${nth}.com`);
+  const rows = Array.from({ length: 300 }, (_, nth) => `same${nth}.com,a${nth}@same${nth}.com`);
   const [one, two] = await Promise.all(
     [rows, rows.toReversed()].map((some) => imported(opened, `key,email\n${some.join('\n')}\n`)),
   );
   t.match([one, two], [{ state: 'done' }, { state: 'done' }]);
-  t.equal(one?.created + two?.created, 600);
-  t.equal(one?.unchanged + two?.unchanged, 600);
+  t.equal(one?.created + two?.created, 300);
+  t.equal(one?.unchanged + two?.unchanged, 300);
   const told = (await toldOf(opened.caller)).filter(({ type }) => type === 'affiliate.added');
-  t.equal(new Set(told.map(({ prospect_id }) => prospect_id)).size, 600);
-  t.equal(told.length, 600);
+  t.equal(new Set(told.map(({ prospect_id }) => prospect_id)).size, 300);
+  t.equal(told.length, 300);
 });
 
 t.test('steps that run at a time come out as the file has them, one after the other', async (t) => {
   const opened = await openBrand();
   const isAgain = (nth: number) => nth % 2_000 === 1_990;
-  const rows = Array.from({ length: 4_300 }, (_, nth) =>
+  const rows = Array.from({ length: 4_020 }, (_, nth) =>
     isAgain(nth) ? `step7.com,Again ${nth},a@other${nth}.com` : `step${nth}.com,Name ${nth},a@step${nth}.com`,
   );
-  const done_import = await imported(opened, `key,name,email\n${rows.join('\n')}\n`, { update_existing: true });
-  t.same(counts(done_import), done({ total: 4_300, created: 4_298, updated: 2 }));
+  const done_import = await imported(opened, `key,name,email\r\n${rows.join('\n')}\n`, { update_existing: true });
+  t.same(counts(done_import), done({ total: 4_020, created: 4_018, updated: 2 }));
   const [same] = await listed(opened, '&q=step7.com');
   t.equal(same?.name, 'Again 3990');
   t.equal((await opened.caller.get(`${v1}/prospects/${same?.id}/emails`)).data.length, 3);

@@ -507,9 +507,10 @@ t.test('counts every list exactly, whatever its filters and its cursor', async (
   ];
   const check = async (moment: string) => {
     t.equal((await list('limit=1')).total_count, 29, moment);
-    for (const [one, holds] of known)
-      for (const [other, also] of known) {
-        if (one >= other || (one.startsWith('q') && other.startsWith('q'))) continue;
+    for (const [nth, [one, holds]] of known.entries())
+      for (const further of [1, 3]) {
+        const [other, also] = known[(nth + further) % known.length] as (typeof known)[number];
+        if (one.startsWith('q') && other.startsWith('q')) continue;
         const expected = all.filter((prospect) => holds(prospect) && also(prospect)).map(({ id }) => id);
         const first = await list(`${one}&${other}&limit=3`);
         t.equal(first.total_count, expected.length, `${one} ${other}`);
@@ -748,16 +749,16 @@ t.test('gives the same pages of frequent and of rare words, with and without fil
   await rail.query(sql`
     insert into recruitment.prospect (organization_id, id, brand_id, channel, key, description, country_code, source, stage, saved)
     select ${caller.organization_id}, 'fdi_many' || lpad(n::text, 22, '0'), ${brand_id}, 'website', 'many' || n || '.com',
-      concat_ws(' ', case when n % 10 < 9 then 'oats' end, case when n <= 6000 then 'barley' end, case when n % 100 = 0 then 'spelt' end),
+      concat_ws(' ', case when n % 10 < 9 then 'oats' end, case when n <= 5200 then 'barley' end, case when n % 100 = 0 then 'spelt' end),
       case when n % 3 = 0 then 'US' else 'DE' end, 'scan', case when n % 4 = 0 then 'contacted' else 'found' end, n % 70 = 0
-    from generate_series(1, 7000) as s (n)`);
+    from generate_series(1, 5700) as s (n)`);
   await rail.query(sql`analyze recruitment.prospect`);
-  const numbers = Array.from({ length: 7_000 }, (_, index) => 7_000 - index);
+  const numbers = Array.from({ length: 5_700 }, (_, index) => 5_700 - index);
   const texts: [string, (n: number) => boolean][] = [
     ['oats', (n) => n % 10 < 9],
-    ['barley', (n) => n <= 6_000],
+    ['barley', (n) => n <= 5_200],
     ['spelt', (n) => n % 100 === 0],
-    ['oats -barley', (n) => n % 10 < 9 && n > 6_000],
+    ['oats -barley', (n) => n % 10 < 9 && n > 5_200],
   ];
   const filters: [string, (n: number) => boolean][] = [
     ['', () => true],

@@ -358,14 +358,14 @@ async function addMany({ caller, brand_id }: Opened, many: number): Promise<Json
 t.test('a campaign of many sequences stops at once, and a job ends those that the request leaves', async (t) => {
   const opened = await openBrand();
   const { caller } = opened;
-  const { id } = await addMany(opened, 700);
+  const { id } = await addMany(opened, 520);
   t.match(await caller.post(`${v1}/campaigns/${id}/stop`), { state: 'stopped' });
   const ended = () =>
     rail.query(sql`
       select count(*)::integer as count from recruitment.sequence
       where campaign_id = ${id} and state = 'stopped' group by ended_at order by ended_at`);
   await eventually(async () => (await ended()).length === 2, 'the job to end', 60_000);
-  t.same(await ended(), [{ count: 500 }, { count: 200 }]);
+  t.same(await ended(), [{ count: 500 }, { count: 20 }]);
 });
 
 t.test(
@@ -373,7 +373,7 @@ t.test(
   async (t) => {
     const opened = await openBrand();
     const { organization_id } = opened.caller;
-    const many = 700;
+    const many = 520;
     await addMany(opened, many);
     const parts = async (kind: string) => {
       const rows = await rail.query(sql`
@@ -388,13 +388,13 @@ t.test(
       await rail.query(sql`select from recruitment.sequence where organization_id = ${organization_id} and open`),
       [],
     );
-    t.same(await parts('do_not_contact_added'), [500, 200]);
+    t.same(await parts('do_not_contact_added'), [500, 20]);
     t.match(await opened.caller.post(`${v1}/do_not_contact/${entry.id}/lift`, {}), {
       lifted_at: /^20/,
       value: 'many.com',
     });
     await eventually(() => all('do_not_contact_lifted'), 'the lifts', 60_000);
-    t.same(await parts('do_not_contact_lifted'), [500, 200]);
+    t.same(await parts('do_not_contact_lifted'), [500, 20]);
     t.same(
       await rail.query(sql`
       select do_not_contact_reason as reason, email_status, count(*)::integer as count from recruitment.prospect
@@ -433,7 +433,7 @@ t.test(
 t.test('an unsubscribe of an address of many prospects holds for those that a job comes to as well', async (t) => {
   const opened = await openBrand();
   const { organization_id } = opened.caller;
-  await addMany(opened, 700);
+  await addMany(opened, 520);
   await rail.query(sql`
     update recruitment.email_address t set address_hmac = sha256(t.organization_id::bytea) where t.organization_id = ${organization_id}`);
   const [held] = await rail.query(sql`
@@ -446,11 +446,11 @@ t.test('an unsubscribe of an address of many prospects holds for those that a jo
       select count(*)::integer as count from recruitment.prospect
       where organization_id = ${organization_id} and unsubscribed_at is not null group by unsubscribed_at order by unsubscribed_at`);
   await eventually(async () => (await parts()).length === 2, 'the job to end', 60_000);
-  t.same(await parts(), [{ count: 500 }, { count: 200 }]);
+  t.same(await parts(), [{ count: 500 }, { count: 20 }]);
   t.same(
     await rail.query(sql`
       select state, count(*)::integer as count from recruitment.sequence where organization_id = ${organization_id} group by state`),
-    [{ state: 'unsubscribed', count: 700 }],
+    [{ state: 'unsubscribed', count: 520 }],
   );
 });
 
@@ -459,7 +459,7 @@ t.test(
   async (t) => {
     const opened = await openBrand();
     const { organization_id } = opened.caller;
-    const many = 700;
+    const many = 520;
     await addMany(opened, many);
     await rail.query(sql`
     update recruitment.email_address t set address_hmac = sha256(t.organization_id::bytea) where t.organization_id = ${organization_id}`);
@@ -493,7 +493,7 @@ t.test(
   async (t) => {
     const opened = await openBrand();
     const { caller, brand_id } = opened;
-    const many = 700;
+    const many = 520;
     await addMany(opened, many);
     await rail.query(sql`
     update recruitment.prospect set do_not_contact_reason = 'manual', do_not_contact_since = now() where brand_id = ${brand_id}`);
