@@ -9,7 +9,7 @@ const efforts = {
   /** Kills of a worker amid payouts by a provider: the fourth is amid a call. Each trouble of the provider comes up in five. */
   payout_kills: { test: 4, soak: 16 },
   /** Kills of a worker amid payouts by file. */
-  payout_file_kills: { test: 2, soak: 14 },
+  payout_file_kills: { test: 1, soak: 14 },
   /** Kills of workers amid a batch of payouts, one after the other. */
   payout_batch_kills: { test: 1, soak: 4 },
   /** Kills of a worker amid the slice, on both sides of a statement. */
@@ -23,22 +23,22 @@ const efforts = {
   /** The stride over the statements at which an activation is killed. */
   activation_stride: { test: 3, soak: 1 },
   /** Texts that a pattern may be slow on: first those that it repeats itself. */
-  texts_of_pattern: { test: 8, soak: 60 },
+  texts_of_pattern: { test: 5, soak: 60 },
   /** Requests of a race, all at the same time: in a soak, more than the connections that they share. */
   racing_requests: { test: 12, soak: 50 },
-  hostile_addresses: { test: 2_000, soak: 100_000 },
+  hostile_addresses: { test: 1_000, soak: 100_000 },
   /** Mails that are cut, repeated and filled at random. */
-  hostile_mails: { test: 150, soak: 10_000 },
+  hostile_mails: { test: 60, soak: 10_000 },
   /** Unsubscribes and marks that race with the final dot of an email. */
-  raced_unsubscribes: { test: 24, soak: 10_000 },
+  raced_unsubscribes: { test: 12, soak: 10_000 },
   /** Requests made up from the description. */
-  generated_requests: { test: 120, soak: 1_500 },
+  generated_requests: { test: 60, soak: 1_500 },
   /** Sales to which something is done up to 14 times. */
   sales: { test: 10, soak: 200 },
   /** Runs of the model of payouts, of 25 to 50 steps each. */
   payout_model_runs: { test: 2, soak: 12 },
   /** Commissions of one payout, which a worker settles. */
-  commissions_of_payout: { test: 2_200, soak: 100_000 },
+  commissions_of_payout: { test: 2_010, soak: 100_000 },
   /** Attempts at a provider that fails, with each provider. */
   doubtful_attempts: { test: 10, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */
