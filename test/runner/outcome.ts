@@ -3,14 +3,23 @@ export const timeout_s = 600;
 /** No file takes as long: what still runs then hangs. In a soak, files say by `t.setTimeout` how long they take. */
 export const hanging_ms = (process.env.RAIL_TEST_EFFORT === 'soak' ? 150 : 20) * 60_000;
 
+/** CPU seconds. */
+export interface Cpu {
+  all: number;
+  /** Of these, in processes that it started and that have ended. */
+  started: number;
+}
+
+export const no_cpu: Cpu = { all: 0, started: 0 };
+
 export interface FileResult {
   file: string;
   seconds: number;
   /** Tests: those that have no test inside, or the file where it has none. */
   passed: number;
   failed: number;
-  /** CPU seconds of its process and those that it started; 0 unless the run is profiled. */
-  cpu_s: number;
+  /** Of its process; none unless the run is profiled. */
+  cpu: Cpu;
   /** What went wrong, as tap says it; empty when nothing did. */
   complaint: string;
 }

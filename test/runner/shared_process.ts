@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { counts_line, type FileResult, hanging_ms, outcomeOf } from './outcome.ts';
+import { type Cpu, counts_line, type FileResult, hanging_ms, no_cpu, outcomeOf } from './outcome.ts';
 import { killGroup, startGroup } from './process_group.ts';
 import { cpuSaid } from './profile.ts';
 
@@ -43,8 +43,8 @@ interface RunningProcess {
   files: string[];
   /** What the file that runs has said. */
   output: string;
-  /** CPU seconds until the last file's end. */
-  cpu_s: number;
+  /** Until the last file's end. */
+  cpu: Cpu;
   closed: Promise<unknown[]>;
 }
 
@@ -54,7 +54,7 @@ function start(environment: NodeJS.ProcessEnv): RunningProcess {
     { TAP_TIMEOUT: String(no_timeout_s), ...environment },
     { stdin: 'pipe', stderr: 'pipe' },
   );
-  const running: RunningProcess = { child, files: [], output: '', cpu_s: 0, closed: once(child, 'close') };
+  const running: RunningProcess = { child, files: [], output: '', cpu: no_cpu, closed: once(child, 'close') };
   child.stdin?.on('error', () => {}); // it has died: that is told by its end
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: string) => {
@@ -71,12 +71,12 @@ async function runIn(running: RunningProcess, file: string): Promise<FileResult>
   const timer = setTimeout(() => killGroup(running.child), hanging_ms);
   const [code, signal] = await Promise.race([running.closed, counted(running)]);
   clearTimeout(timer);
-  const cpu_s = cpuSaid(running.output) - running.cpu_s;
-  running.cpu_s += cpu_s;
+  const cpu = cpuSaid(running.output, running.cpu);
+  running.cpu = cpuSaid(running.output);
   return {
     file,
     seconds: (performance.now() - begun) / 1000,
-    cpu_s,
+    cpu,
     ...outcomeOf(running.output, code as number | null, signal as string | null),
   };
 }
@@ -112,7 +112,7 @@ async function endOf(running: RunningProcess): Promise<FileResult | undefined> {
     seconds: (performance.now() - begun) / 1000,
     passed: 0,
     failed: 1,
-    cpu_s: 0,
+    cpu: no_cpu,
     complaint,
   };
 }

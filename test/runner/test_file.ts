@@ -27,5 +27,5 @@ export async function runTestFile(
   const [code, signal] = await once(child, 'close');
   clearTimeout(timer);
   const seconds = (performance.now() - begun) / 1000;
-  return { file, seconds, cpu_s: cpuSaid(output), ...outcomeOf(output, code, signal) };
+  return { file, seconds, cpu: cpuSaid(output), ...outcomeOf(output, code, signal) };
 }
