@@ -45,7 +45,7 @@ t.test('sets aside a mail that takes too long to classify, while the process ans
   await ended;
 });
 
-t.test('sets aside a mail that killed three processes while they classified it', async (t) => {
+t.test('sets aside a mail that killed a process while it classified it, for the third time', async (t) => {
   const outreach = await openUnread(rail, server);
   const first = await answered(rail, outreach, 'What do you pay?');
   const to = await mail(rail, outreach);
@@ -59,7 +59,9 @@ t.test('sets aside a mail that killed three processes while they classified it',
       [join(import.meta.dirname, 'reader_of_poison.ts'), rail.url, outreach.caller.organization_id, outreach.inbox_id],
       { stdio: 'ignore', env: { ...process.env, NODE_EXTRA_CA_CERTS: certificate } },
     );
-  for (const tries of [1, 2, 3]) {
+  for (const tries of [1, 3]) {
+    if (tries === 3)
+      await rail.query(sql`update recruitment.inbox_folder set tries = 2 where inbox_id = ${outreach.inbox_id}`);
     const [, signal] = await once(read(), 'exit');
     t.equal(signal, 'SIGKILL');
     const counted = await rail.query<Json>(
