@@ -81,7 +81,7 @@ async function needsAKeyWithItsScope(t: Test, operation: Operation, sample: Samp
 
 const neededBy = ({ scope, further_scopes = [] }: Operation): string[] => [scope, ...further_scopes];
 
-/** What succeeds is the request that /docs shows, as it is. */
+/** Sends the request that /docs shows, unchanged. */
 async function succeedsAsItSays(t: Test, operation: Operation, own_sample: Sample): Promise<void> {
   await t.test(
     'answers the sample of /docs with its status and strictly its schema, to a key of its scopes alone',
@@ -119,7 +119,7 @@ async function refusesWhatItDoesNotKnow(t: Test, operation: Operation, sample: S
     isRefused(t, answer, 400, 'unknown_parameter', 'misspelt');
   });
   await refusesForeignReferences(t, operation, 'query', sample);
-  // Of a bulk each object is refused by itself, as the operation that takes one refuses it.
+  // In a bulk each object is refused by itself, as the single operation refuses it.
   if (operation.method === 'GET' || operation.bulk_of) return;
   await t.test('answers 400 unknown_parameter to a body field that is not known', async (t) => {
     const answer = await send(own.caller, operation, { ...sample, body: { ...sample.body, misspelt: 1 } });
@@ -157,11 +157,11 @@ async function refusesForeignReferences(
   }
 }
 
-/** What a field is of no use without. */
+/** Fields that mean nothing without another one. */
 const only_with: Json = { suspension_reason: { status: 'suspended' }, min_gap_s: { max_gap_s: 86_400 } };
-/** What a provider that no test has must agree to; loopback ones do in the tests of their own. */
+/** Fields that a provider must agree to, which no test has; loopback ones do in the tests of their own. */
 const agreed_by_others = ['inboxes.update: oauth'];
-/** What must be of the same site as the record; prospects have a test of it. */
+/** Fields that must be of the same site as the record; prospects have a test of it. */
 const bound_to_record = ['prospects.update: url'];
 
 async function takesEachFieldByItself(t: Test, operation: Operation): Promise<void> {
@@ -304,7 +304,7 @@ function succeeds(t: Test, { status, reply, is_feed, file }: Operation, answer: 
   if (!succeeded) return;
   for (const body of is_feed ? answer.body.data : [answer.body]) {
     const parsed = reply.parse(body);
-    // Where it is the same, which it is, no time goes into showing it.
+    // An equal reply, which is the rule, costs no diff.
     if (!isDeepStrictEqual(parsed, body)) t.strictSame(parsed, body, 'has no key beyond its schema');
   }
 }
@@ -372,7 +372,7 @@ async function idle(): Promise<void> {
   }, 'the worker to have nothing to do');
 }
 
-/** How many rows each table has, but for those that a job folds at any minute, and the place of a worker in the mail of inboxes. */
+/** Counts the rows of each table, but for those that a job folds at any minute, and the place of a worker in the mail of inboxes. */
 async function countRows(): Promise<Json> {
   const tables = await rail.query<{ name: string }>(sql`
     select distinct format('%I.%I', c.table_schema, c.table_name) as name

@@ -22,7 +22,7 @@ const on_own_port = { METRICS_PORT: '0' };
 
 const portOf = ({ logged }: Process): number => logged.find(({ msg }) => msg === 'metrics ready')?.port;
 
-/** What processes show, together. */
+/** The metrics of several processes, together. */
 class Scrape {
   readonly text: string;
   readonly families: Map<string, Family>;

@@ -24,7 +24,7 @@ import {
 import { refunds } from './sales/refund.ts';
 import { isAttributed, lockSale, type Sale } from './sales/sale.ts';
 
-/** What follows from a dispute: commissions on hold while it is open, then a refund or their release. */
+/** Records a dispute, and its effects: commissions on hold while it is open, then a refund or their release. */
 export const disputeOperations: Operation[] = [
   operation({
     name: 'disputes.create',

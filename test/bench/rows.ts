@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Progress } from './harness.ts';
 
-/** Whose rows: a program that was made through the API, with the default group it has. */
+/** The owner of the rows: a program that was made through the API, with its default group. */
 export interface Owner {
   organization_id: string;
   program_id: string;

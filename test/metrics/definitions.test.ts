@@ -8,7 +8,10 @@ import { command } from '../command_process.ts';
 const guide = 'https://rail.example.com/docs/operations';
 const printed = (what: string) => command(['metrics', what], { BASE_URL: 'https://rail.example.com/' });
 
-/** What an expression reads: names of series, and the labels that it asks for or groups by. @throws Error where it is not PromQL */
+/**
+ * Returns the names of series that an expression reads, and the labels that it asks for or groups by.
+ * @throws Error where it is not PromQL
+ */
 function readsOf(expr: string): { names: string[]; labels: string[] } {
   const found: Record<string, string[]> = { Identifier: [], LabelName: [] };
   parser.parse(expr).iterate({
@@ -30,7 +33,7 @@ const series = new Map<string, string[]>(
       : [[name, labels] as const],
   ),
 );
-/** What Prometheus adds to what it scrapes, and keeps of alerts. */
+/** The labels that Prometheus adds to what it scrapes, and those of alerts. */
 const added = ['instance', 'job'];
 const alert_labels = ['alertname', 'alertstate', 'severity'];
 
@@ -72,7 +75,7 @@ const Graph = z.strictObject({
     )
     .min(1),
 });
-/** What Grafana asks of a dashboard that is imported (schemaVersion 39), and what this one has of it. */
+/** The schema of an imported dashboard in Grafana (schemaVersion 39), as far as this one uses it. */
 const Dashboard = z.strictObject({
   ...{ uid: z.string().max(40), title: z.literal('Rail'), tags: z.array(z.string()), description: z.string() },
   ...{ schemaVersion: z.literal(39), version: z.int(), editable: z.boolean(), graphTooltip: z.int().min(0).max(2) },

@@ -330,7 +330,7 @@ class Ledger {
     );
   }
 
-  /** What gives back so much of what was refunded, unless its commission would be too large. */
+  /** Reverses so much of a refund, unless its commission would be too large. */
   async #lessRefunded(path: string, body: object, amount_minor: number): Promise<void> {
     const { partner_id } = this.sale;
     const refunded_minor = this.sale.refunded_minor - amount_minor;

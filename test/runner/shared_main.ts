@@ -21,7 +21,7 @@ registerHooks({
       : next(specifier, context),
 });
 
-/** How many times each file has been run. */
+/** The number of times that each file was run. */
 const runs = new Map<string, number>();
 
 for await (const file of createInterface({ input: process.stdin })) {

@@ -3,7 +3,7 @@ import type { Tx } from '../postgres/transaction.ts';
 import { scheduled } from './schedule.ts';
 import { batchTask, type Task } from './task.ts';
 
-/** When each task last left nothing to add, in seconds since 1970. */
+/** The times at which each task last left nothing to add, in seconds since 1970. */
 const folded_at = new Map<string, number>();
 
 gauge(

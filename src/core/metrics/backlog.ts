@@ -4,7 +4,7 @@ import type { SharedGauge } from './registry.ts';
 /** No statement counts further: what is longer is too long. */
 export const most_counted = 100_000;
 
-/** What waits in the database, and who works on it. Ages are in seconds. */
+/** The waiting work in the database, and its workers. Ages are in seconds. */
 export interface Backlog {
   gauges: SharedGauge<string>[];
   /** Reads all that the gauges show, one cheap statement after the other. @param replica where reads that may lag go, where there is one */

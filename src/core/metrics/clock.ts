@@ -1,4 +1,4 @@
-/** How far the clock of this process is from Postgres'. */
+/** Measures the difference between the clock of this process and Postgres'. */
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { type Database, run } from '../postgres/database.ts';
@@ -10,7 +10,7 @@ const look_every_ms = 60_000;
 const step_every_ms = 1_000;
 
 let skew_ms: number | undefined;
-/** What the log says of it: 0 where it says nothing, or that all is well. */
+/** The difference that was logged last: 0 where none was, or all is well. */
 let logged_ms = 0;
 
 gauge(
@@ -40,7 +40,7 @@ gauge(
 export interface ClockReading {
   /** Postgres' time, in milliseconds since 1970. */
   now: number;
-  /** Whether the clock of this process differs by more than it may. */
+  /** True if the clock of this process differs by more than it may. */
   is_off: boolean;
 }
 

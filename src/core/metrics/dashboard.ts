@@ -2,7 +2,7 @@
 import { type Metric, rows } from './registry.ts';
 
 const datasource = { type: 'prometheus', uid: '$datasource' };
-/** Of the 24 columns. */
+/** The size of a panel, of 24 columns. */
 const panel = { width: 8, height: 8 };
 const rate = '[$__rate_interval]';
 
@@ -51,7 +51,7 @@ function drawn(metric: Metric): Drawn[] {
   }));
 }
 
-/** What is drawn of a kind of metric: how often, how much, or how long half, most and nearly all take. */
+/** Returns what a kind of metric draws: how often, how much, or how long half, most and nearly all take. */
 function usual({ name, kind, labels, is_shared }: Metric): Drawn['targets'] {
   if (kind === 'counter') return [target(`sum${by(labels)} (rate(${name}${rate}))`)];
   if (kind === 'gauge') return [target(`max${by(is_shared ? labels : ['instance', ...labels])} (${name})`)];

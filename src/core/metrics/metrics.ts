@@ -1,4 +1,4 @@
-/** What every process counts of its requests, its jobs and its connections. */
+/** The metrics of requests, jobs and connections, in every process. */
 import type { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import pkg from '../../../package.json' with { type: 'json' };
@@ -7,7 +7,7 @@ import type { Role } from '../postgres/connections.ts';
 import { retried_event } from '../postgres/transaction.ts';
 import { counter, gauge, histogram } from './registry.ts';
 
-/** Of the durations of requests, in and out, in seconds. Each is a series for each operation. */
+/** The buckets of the durations of requests, in and out, in seconds. Each is a series for each operation. */
 export const request_buckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const requests = counter(

@@ -1,4 +1,4 @@
-/** What Postgres says of itself: whether it has room, and what holds it up. */
+/** The metrics of Postgres itself: its room, and its obstacles. */
 import sql from 'sql-template-tag';
 import { type Database, run } from '../postgres/database.ts';
 import type { Backlog, Measured } from './backlog.ts';
@@ -170,7 +170,7 @@ export const postgresBacklog: Backlog = {
   },
 };
 
-/** What is null is not shown. */
+/** Leaves out values that are null. */
 const measured = (...values: [gauge: SharedGauge<string>, value: number | null | undefined][]): Measured[] =>
   values.flatMap(([gauge, value]) => (value === null || value === undefined ? [] : [{ gauge, labels: {}, value }]));
 
@@ -186,7 +186,7 @@ interface Server {
   lsn: string;
 }
 
-/** Of the sessions of other users, a user without privileges sees neither what they are nor what they do. */
+/** A user without privileges sees neither the type nor the activity of other users' sessions. */
 const ofServer = sql`
   with session as (
     select a.*, coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null as is_client

@@ -16,7 +16,7 @@ const application_name = 'rail metrics';
 const fresh_ms = 5_000;
 /** Prometheus scrapes each minute unless it is told otherwise. */
 const lease_s = 90;
-/** Of each statement, and of opening the connection. */
+/** The time limit of each statement, and of opening the connection. */
 const most_ms = 2_000;
 
 /** Who scrapes gives up after ten seconds: what takes longer to be read is not shown. */
@@ -28,7 +28,7 @@ interface Reading {
   measured: Measured[];
 }
 
-/** What is shown. Undefined: nothing could be read. */
+/** The last reading, which is shown. Undefined: nothing could be read. */
 let last: Reading | undefined;
 
 gauge(

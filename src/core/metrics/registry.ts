@@ -1,6 +1,6 @@
 /**
- * What the process counts of itself, and what it reads of the queues, in Prometheus' terms: the one place that knows prom-client. No label
- * may hold what belongs to a tenant, or grow with the number of them.
+ * The registry of metrics, in Prometheus' terms: the one place that uses prom-client. No label may hold what belongs to a tenant, or grow with the
+ * number of them.
  */
 import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -13,33 +13,33 @@ const unmade: ((open: NonNullable<typeof opened>) => void)[] = [];
 /** The rows of the dashboard, in their order. */
 export const rows = ['Is it well', 'API', 'Jobs', 'Webhooks', 'Outreach', 'Payouts', 'Postgres'] as const;
 
-/** What is said of a metric where it is defined: from it come its line in the guide, its panel of the dashboard, and its alerts. */
+/** The description of a metric where it is defined: its line in the guide, its panel of the dashboard, and its alerts follow from it. */
 export interface About {
-  /** What it shows, and what the values of its labels mean. */
+  /** The meaning of the metric, and of the values of its labels. */
   help: string;
   row: (typeof rows)[number];
-  /** Of its panel, in a few words. */
+  /** The title of its panel, in a few words. */
   title: string;
-  /** What the panel draws, in PromQL, where that is other than what `dashboard.ts` makes of the kind of metric. */
+  /** The PromQL of the panel, where that is other than what `dashboard.ts` makes of the kind of metric. */
   draws?: string;
   /** Further panels: what they draw, by title. */
   more?: Record<string, string>;
   alerts?: Alert[];
 }
 
-/** When to tell somebody, in Prometheus' terms. Other metrics are for looking at. */
+/** An alert, in Prometheus' terms. Other metrics are for looking at. */
 export interface Alert {
   /** `Rail…`, in camel case. */
   name: string;
   /** In PromQL. It takes the maximum of what is in the database, which one process shows. */
   expr: string;
-  /** How long it must hold: `5m`. */
+  /** The time for which it must hold: `5m`. */
   for: string;
   /** `critical`: something is not done, now. `warning`: something will not be, or somebody has to decide. */
   severity: 'critical' | 'warning';
-  /** What is the matter, in one sentence. */
+  /** The problem, in one sentence. */
   summary: string;
-  /** What to do, in one sentence or two. */
+  /** The remedy, in one sentence or two. */
   remedy: string;
 }
 

@@ -1,15 +1,15 @@
-/** Whom the connections of a process are lent to: each kind of request has its share of them, and gives back what nobody waits for. */
+/** Divides the connections of a process: each kind of request has its share, and cancels what nobody waits for. */
 import type { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import { cancelling } from './cancel.ts';
 
-/** Who asks for a connection. */
+/** A request for a connection. */
 export interface Asked {
-  /** Those of one kind share connections: the noun of an operation. Null: a probe, for which some are kept. */
+  /** The kind that shares connections: the noun of an operation. Null: a probe, for which some are kept. */
   kind: string | null;
   /** Aborted when nobody waits for the answer any more; its reason is what the work fails with. */
   signal: AbortSignal;
-  /** How long each statement may take at most, should it not be cancelled. */
+  /** The time limit of each statement, should it not be cancelled. */
   most_ms: number;
 }
 
@@ -62,7 +62,7 @@ class Shares {
     this.#count(kind, -1);
   }
 
-  /** As many as are free, so that a kind has half of the pool at most, and the next one half of the rest. */
+  /** Returns whether a kind may have one more: it has half of the pool at most, and the next one half of the rest. */
   #mayHave(kind: string): boolean {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
     const free = options.max - (totalCount - idleCount) - waitingCount - keptOf(options.max);
@@ -88,7 +88,7 @@ class Shares {
       this.waiting.splice(this.waiting.indexOf(waiting), 1);
       this.#count(kind, 1);
       waiting.admit();
-      // What is admitted takes its connection before the next is checked.
+      // An admitted caller takes its connection before the next is considered.
       return void setImmediate(() => this.#admit());
     }
   }
@@ -102,7 +102,7 @@ function sharesOf(pool: pg.Pool): Shares {
   return found;
 }
 
-/** How many wait for a connection of this pool. */
+/** Returns the number of callers that wait for a connection of this pool. */
 export const waitingFor = (pool: pg.Pool): number => pool.waitingCount + (shares.get(pool)?.waiting.length ?? 0);
 
 /** Emitted by a pool when it has lent a connection, with the milliseconds that the caller waited for it. */

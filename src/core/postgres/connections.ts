@@ -1,4 +1,4 @@
-/** How many connections a process opens, and whether Postgres has enough for all processes. */
+/** Divides the connections of a process, and checks that Postgres has enough for all processes. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
@@ -7,14 +7,14 @@ import { type Database, run } from './database.ts';
 /** Processes that run until they are stopped. */
 export type Role = 'start' | 'api' | 'worker';
 
-/** Of a worker that fetch and complete jobs. */
+/** The connections of a worker that fetch and complete jobs. */
 const least_fetching = 2;
 /** More do not make it faster: jobs are fetched and completed many at a time. */
 const most_fetching = 10;
 const worker_share = 0.4;
-/** Of an API for transactions: one for each of what is bounded (streams, reports, GraphQL), and one for all other requests. */
+/** The connections of an API for transactions: one for each bounded kind (streams, reports, GraphQL), and one for all other requests. */
 const least_of_api = 4;
-/** Of a worker for transactions: a job that counts the sums of reports anew holds two of them, and one is for all other jobs. */
+/** The connections of a worker for transactions: a job that counts the sums of reports anew holds two of them, and one is for all other jobs. */
 const least_of_jobs = 3;
 const least_of_store: Record<Role, number> = {
   api: least_of_api,
@@ -22,7 +22,7 @@ const least_of_store: Record<Role, number> = {
   start: least_of_api + least_of_jobs,
 };
 
-/** What a worker opens besides those that fetch: the session that proves it alive, and one that each of its job pools keeps to itself. */
+/** The connections of a worker besides those that fetch: the session that proves it alive, and one that each of its job pools keeps to itself. */
 const heldByWorker = (pools: number): number => 1 + pools;
 
 /** The least connections of a worker. @param pools that its jobs run in */
@@ -32,7 +32,7 @@ export const leastOfWorker = (pools: number): number => heldByWorker(pools) + le
 export const leastConnections = (role: Role, pools: number): number =>
   least_of_store[role] + (role === 'api' ? 0 : leastOfWorker(pools));
 
-/** How many connections the parts of a process may open. */
+/** The connections of the parts of a process. */
 export interface Split {
   /** For transactions. GraphQL takes its own from these. */
   store: number;
@@ -48,22 +48,22 @@ export function splitConnections(role: Role, size: number, pools: number): Split
   return { worker, store: size - worker };
 }
 
-/** How often a process looks how many others there are, and says that Postgres has too few connections for all. */
+/** The intervals at which a process counts the others, and warns that Postgres has too few connections for all. */
 const look_every_ms = 10_000;
 const warn_every_ms = 600_000;
 
-/** What Postgres shows the transactions of a process as. By it the processes of all machines are counted. */
+/** The application name of a process' transactions. By it the processes of all machines are counted. */
 export const processName = (): string => `rail ${process.pid}@${hostname()}`;
 
 interface Shortage {
   /** Processes of this service on the server, this one included. */
   processes: number;
-  /** What each of them may open, if all are set as this one is. */
+  /** The connections of each of them, if all are set as this one is. */
   connections_each: number;
   /** Connections of everybody else. */
   others: number;
   max_connections: number;
-  /** Of these, what Postgres keeps for superusers. */
+  /** The part that Postgres reserves for superusers. */
   reserved: number;
 }
 
@@ -98,9 +98,9 @@ interface Sharing {
   role: Role;
   /** `DATABASE_POOL_SIZE`. */
   size: number;
-  /** That its jobs run in. */
+  /** The number of its job pools. */
   pools: number;
-  /** What its parts may open: it is changed. */
+  /** The connections of its parts: it is changed. */
   connections: Split;
   log: Logger;
 }

@@ -10,12 +10,12 @@ import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
 /** An event as a handler emits it; the product's event log gives it its id, envelope and position. */
 export interface EventDraft {
-  /** Who emits it: the product's name. */
+  /** The product that emits it. */
   product: string;
   type: string;
-  /** What it is about, and endpoints listen to. */
+  /** The object that it is about, and that endpoints listen to. */
   subject_id: string;
-  /** Whose postbacks receive it too, and theirs alone. */
+  /** The owner whose postbacks receive it too, and theirs alone. */
   owner_id: string | null;
   data: object;
   /** False for the event of a test, which test endpoints alone receive. */
@@ -30,7 +30,7 @@ export interface EmittedEvent {
   type: string;
   created_at: string;
   data: object;
-  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
+  /** The cause: `req_…`, `run_…`, null; undefined for a test event. */
   request_id: string | null | undefined;
   livemode: boolean;
 }
@@ -50,20 +50,20 @@ export interface Job {
   job_key?: string;
   run_at?: string;
   max_attempts?: number;
-  /** How long a job of the key that waits may go on waiting. Left out: it is due when this one is. */
+  /** The time for which a waiting job of the key may still wait. Left out: it is due when this one is. */
   patience_ms?: number;
 }
 
 export interface TransactionOptions {
   /** The tenant: the transaction sees its rows alone, as the API's role. Null: the whole service's own work, in tasks only. */
   organization_id: string | null;
-  /** What the events carry as their cause: `req_…`, `run_…`, or null. */
+  /** The cause that the events carry: `req_…`, `run_…`, or null. */
   request_id: string | null;
   /** The time that holds in it; the database's clock when left out. */
   now?: string | undefined;
   /** Takes this idempotency key's lock and reads what is stored under it: see `tx.stored`. */
   idempotency_key?: string | undefined;
-  /** What a request asks: nothing of it is done once nobody waits for it. */
+  /** The request that the transaction answers: nothing of it is done once nobody waits for it. */
   asked?: Asked | undefined;
   /** Reads the facts that the work is checked against: it goes out with the begin, before `now` is known. The work awaits it as `tx.ahead`. */
   ahead?: ((tx: Tx) => Promise<unknown>) | undefined;
@@ -89,7 +89,7 @@ export interface Opened {
 export class Tx {
   readonly organization_id: string;
   readonly request_id: string | null;
-  /** What was read ahead; undefined where nothing was. */
+  /** The facts that were read ahead; undefined where nothing was. */
   readonly ahead: Promise<unknown> | undefined;
   #opened: Opened | undefined;
   readonly #client: pg.PoolClient;
@@ -111,7 +111,7 @@ export class Tx {
     this.organization_id = options.organization_id ?? '';
     this.request_id = options.request_id;
     this.ahead = options.ahead?.(this);
-    // Who awaits it hears of its failure, and nobody else needs to.
+    // The caller that awaits it gets its failure; nobody else needs it.
     this.ahead?.catch(() => {});
   }
 
@@ -120,7 +120,7 @@ export class Tx {
     return this.#open().now;
   }
 
-  /** What is stored under the idempotency key, and whether its first request is still running. */
+  /** The reply that is stored under the idempotency key, and whether its first request is still running. */
   get stored(): Omit<Opened, 'now'> {
     return this.#open();
   }
@@ -158,7 +158,7 @@ export class Tx {
     return batchesOf<Row>(this.#client, statement, `rows_${this.#cursors}`);
   }
 
-  /** Tells an event. It is written with the commit, in the order of the calls. */
+  /** Emits an event. It is written with the commit, in the order of the calls. */
   emit(draft: EventDraft): void {
     this.#drafts.push(draft);
   }
@@ -258,13 +258,13 @@ const nothing_stored = { in_flight: false, fingerprint: null, status: null, repl
 /** @internal */
 export const one_state = 'isolation level repeatable read';
 
-/** Of a statement in a transaction that has failed before. */
+/** The code of a statement in a transaction that has failed before. */
 const aborted = '25P02';
 
 /** Opens transactions: the pool, and how products write their events. */
 export interface Store {
   database: Database;
-  /** What reads that may lag are made on, where there is one. */
+  /** The replica for reads that may lag, if there is one. */
   replica?: Database | undefined;
   writeEvents: WriteEvents;
   /** Set in a process that delivers events: hears that some were committed here. Elsewhere those processes are notified. */
@@ -334,7 +334,7 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   }
 }
 
-/** What workers are told once it has committed. */
+/** Returns the notifications for workers after the commit. */
 function notificationsOf({ has_events, tasks }: Tx, { hearEvents }: Store): string[] {
   const jobs = JSON.stringify({ count: tasks.length, tasks: [...new Set(tasks)] });
   return [

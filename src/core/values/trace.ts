@@ -4,7 +4,7 @@
  */
 
 export interface Span {
-  /** Where the span stands in its trace, as the header `traceparent` says it (W3C Trace Context). */
+  /** The place of the span in its trace, as the header `traceparent` (W3C Trace Context). */
   traceparent: string;
   set(attributes: Attributes): void;
 }
@@ -32,7 +32,7 @@ export function setTracer(given: Tracer | undefined): void {
   tracer = given;
 }
 
-/** Where the running work stands in its trace; undefined where it is in none. */
+/** Returns the place of the running work in its trace; undefined where it is in none. */
 export const traceparent = (): string | undefined => tracer?.traceparent();
 
 /** Runs work as a span, which fails as the work does. @param work is given no span where nothing is traced */

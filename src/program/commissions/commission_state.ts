@@ -74,7 +74,7 @@ export const statusAt = (mature_at: string, now: string): CommissionStatus => (m
 /** The fields of a commission that says why it is on hold, once it is not. */
 export const not_on_hold = { hold_reason: null, held_at: null };
 
-/** Where a release leads: `due` where the holding period is over, else as it was before the hold. */
+/** Returns the status after a release: `due` if the holding period is over, else the one before the hold. */
 export const releasedTo = (
   { mature_at, approved_at }: { mature_at: string; approved_at: string | null },
   now: string,

@@ -9,7 +9,7 @@ import { commission_states, not_on_hold, releasedTo } from './commission_state.t
 /** The `hold_reason` of a commission whose sale is disputed. */
 export const by_dispute = 'dispute';
 
-/** Of a sale, here called `t.sale_id`: whether a dispute is open. */
+/** The condition that a dispute is open for a sale, here called `t.sale_id`. */
 const is_disputed = sql`exists (
   select from program.dispute d
   where d.organization_id = t.organization_id and d.sale_id = t.sale_id and d.status = 'open' and d.deleted_at is null

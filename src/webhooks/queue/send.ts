@@ -79,7 +79,7 @@ export interface Sendable {
   attempt: number;
   body: string;
   request_id: string | null;
-  /** Where what caused the event stands in a trace. */
+  /** The place of the event's cause in a trace. */
   traceparent?: string | null;
 }
 

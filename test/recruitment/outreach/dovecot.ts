@@ -21,7 +21,7 @@ export interface Dovecot {
 }
 
 const nobody = { uid: 65_534, gid: 65_534 };
-/** Whom mail belongs to. */
+/** The owner of mail. */
 export const mail_user = userInfo().uid === 0 ? nobody : userInfo();
 
 /** Dovecot never reads mail as root: there it is nobody. */
