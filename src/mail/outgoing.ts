@@ -31,6 +31,8 @@ const mails = counter(
 
 export interface Draft {
   organization_id: string;
+  /** Where whoever writes it may run twice: the mail is written once. */
+  id?: string;
   /** Null where nobody is known: then it is logged. */
   recipient: string | null;
   /** One line. */
@@ -44,10 +46,9 @@ export interface Draft {
 /** Writes a mail in the transaction of what it reports; it is sent once that has committed. */
 export async function queueMail(
   tx: Tx,
-  { organization_id, recipient, subject, text, html, attachment }: Draft,
+  { organization_id, id = newId('mail'), recipient, subject, text, html, attachment }: Draft,
 ): Promise<string> {
-  const id = newId('mail');
-  await tx.all(sql`
+  const written = await tx.all(sql`
     insert into core.outgoing_mail (
       organization_id, id, recipient, subject, text, html, attachment_name, attachment_type, attachment, created_at
     )
@@ -55,7 +56,9 @@ export async function queueMail(
       ${organization_id}, ${id}, ${recipient}, ${subject}, ${text}, ${html ?? null}, ${attachment?.name ?? null},
       ${attachment?.media_type ?? null}, ${attachment?.content ?? null}, ${tx.now}::timestamptz
     )
+    on conflict (organization_id, id) do nothing
     returning id`);
+  if (written.length === 0) return id;
   tx.enqueue('core/send_mail', { organization_id, id });
   return id;
 }

@@ -1,6 +1,7 @@
 /** Changes that were left to a worker and never come about. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
+import { mailOwner } from '../mail_owner.ts';
 import { type ChangeByHand, in_words, keyOfChange } from '../payout_state.ts';
 
 interface GivenUp {
@@ -31,7 +32,7 @@ export async function giveUpChanges(tx: Tx, most: number): Promise<GivenUp[]> {
     from stuck s
     where t.organization_id = s.organization_id and t.id = s.id
     returning t.organization_id, t.id, s.in_progress as action`);
-  for (const one of given_up) tx.enqueue('program/mail_owner', mailOf(one));
+  for (const one of given_up) mailOwner(tx, mailOf(one));
   return given_up;
 }
 

@@ -9,6 +9,7 @@ import type { Services } from '../../../core/resource/services.ts';
 import { newId } from '../../../core/values/id.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type Program, programs } from '../../programs/program.ts';
+import { mailOwner } from '../mail_owner.ts';
 import type { Credentials, RailMode } from '../rails/rail.ts';
 import { type CheckedAccount, hintOf, type RailMethod, titleOf } from './rail_method.ts';
 import { type RailRecord, railOf, railsOf } from './rail_record.ts';
@@ -121,7 +122,7 @@ async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, aft
     '',
     "If you did not expect this, revoke the API key with 'npx --no rail key revoke', and set the credentials again before payouts are sent.",
   ];
-  tx.enqueue('program/mail_owner', {
+  mailOwner(tx, {
     organization_id: tx.organization_id,
     subject: oneLine(`Credentials for ${titleOf(rail)} were ${verb}: ${program.name}`),
     text: `${lines.join('\n')}\n`,

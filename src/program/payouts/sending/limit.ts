@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Program } from '../../programs/program.ts';
+import { mailOwner } from '../mail_owner.ts';
 import { formatMoney } from '../money_text.ts';
 
 /** The most that a program sends in a currency in a UTC day. Null: no limit. */
@@ -54,7 +55,7 @@ export class DailyLimit {
       on conflict do nothing
       returning program_id`);
     if (!is_first) return;
-    this.#tx.enqueue('program/mail_owner', {
+    mailOwner(this.#tx, {
       organization_id: this.#tx.organization_id,
       subject: `The payout limit of ${name.replaceAll(/\s+/g, ' ')} is reached`,
       text: `The program ${program_id} has reached its payout limit of ${formatMoney(limit, currency)} a day. Payouts beyond it are not sent today (UTC); they stay pending. To send them today, raise the limit: payout_limit_minor, or payout_limits for other currencies than the program's.`,

@@ -11,6 +11,7 @@ import {
   updateAttempt,
 } from '../attempt.ts';
 import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayouts } from '../attempt_outcome.ts';
+import { mailOwner } from '../mail_owner.ts';
 import type { RailName, RailOutcome } from '../rails/rail.ts';
 import { rails } from '../rails/rails.ts';
 import { type Settlement, settlePaid } from '../settle.ts';
@@ -156,7 +157,7 @@ async function notifyOwner(tx: Tx, attempt: PayoutAttempt, answer: RailOutcome):
   const reason = ownersPart(attempt, answer, tx.now);
   if (reason === undefined || attempt.owner_notified_at !== null) return;
   await updateAttempt(tx, attempt.id, { owner_notified_at: tx.now });
-  tx.enqueue('program/mail_owner', {
+  mailOwner(tx, {
     organization_id: tx.organization_id,
     subject: `Payout ${attempt.payout_id} needs your attention`,
     text: `${reason}\n\nPayout: ${attempt.payout_id}\nIdempotency key: ${attempt.id}\n`,
