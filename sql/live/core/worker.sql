@@ -40,6 +40,7 @@ before update of key on graphile_worker._private_jobs
 for each row when (old.key is not null and new.key is null)
 execute function core.mark_superseded_job();
 
+-- So are those that an operator cancelled, after a month.
 create or replace function core.forget_superseded_jobs() returns void
 language sql volatile
 as $$
@@ -47,7 +48,8 @@ as $$
     array(
       select j.id
       from graphile_worker._private_jobs j
-      where j.flags ? 'superseded' and j.locked_at is null and j.attempts >= j.max_attempts
+      where j.locked_at is null and j.attempts >= j.max_attempts
+        and (j.flags ? 'superseded' or (j.last_error like 'Cancelled by an operator%' and j.updated_at < now() - interval '30 days'))
     )
   )
 $$;

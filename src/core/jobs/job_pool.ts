@@ -15,6 +15,7 @@ import { letShrink } from '../pool/shrinking.ts';
 import { type Database, run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import { inSpan } from '../values/trace.ts';
+import { logFailures } from './failed_job.ts';
 import {
   batched_completions,
   concerns,
@@ -140,6 +141,7 @@ export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: Tas
   const created = once(events, 'pool:create');
   const ended = once(events, 'pool:gracefulShutdown').then(() => {});
   keepReturnable(events);
+  logFailures(events, context.log);
   const runner = await runJobs({
     ...runnerOptions(plan, context),
     pgPool,
@@ -196,8 +198,10 @@ const jobOf =
     }
   };
 
+/** What it says of a job that failed holds the whole payload: `logFailures` says it instead. */
 const workerLogger = (log: Logger): WorkerLogger =>
   new WorkerLogger(() => (level, message, meta) => {
+    if (meta?.failure) return;
     if (level === 'error') log.error({ meta }, message);
     else if (level === 'warning' && !isPoolSizeWarning(message)) log.warn({ meta }, message);
     else log.trace(message);
