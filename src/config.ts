@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns';
 import { z } from 'zod';
 import { trustedProxies } from './core/net/client_address.ts';
+import { distance } from './core/values/texts/nearest.ts';
 
 function integer(least: number, most: number) {
   const bounds = `must be an integer from ${least} to ${most}`;
@@ -203,20 +204,6 @@ function isNearly(given: string, setting: string): boolean {
   const [a, b] = [given, setting].map((name) => name.toUpperCase().replaceAll('_', '')) as [string, string];
   const most = b.length > 5 ? Math.min(3, Math.floor(b.length / 4)) : 0;
   return Math.abs(a.length - b.length) <= most && distance(a, b) <= most;
-}
-
-/** Returns the number of letters to add, remove or replace (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, nth) => nth);
-  for (const [nth, letter] of [...a].entries()) {
-    const next = [nth + 1];
-    for (let at = 0; at < b.length; at++) {
-      const replaced = (row[at] as number) + Number(letter !== b[at]);
-      next.push(Math.min(replaced, (row[at + 1] as number) + 1, (next[at] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }
 
 function areProxies(setting: string): boolean {

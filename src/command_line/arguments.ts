@@ -1,5 +1,6 @@
 /** What options and arguments take, and how each command is documented. */
 import { InvalidArgumentError, Option } from 'commander';
+import { secondsIn } from '../commands/output/age.ts';
 
 export const json = () => new Option('--json', 'print one JSON document');
 
@@ -63,6 +64,13 @@ function timeOf(text: string): string | undefined {
   const at = Date.parse(text);
   const is_time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0;
   return is_time ? new Date(at).toISOString() : undefined;
+}
+
+/** Seconds, given as `90s`, `10m`, `12h` or `7d`. */
+export function duration(text: string): number {
+  const seconds = secondsIn(text);
+  if (seconds !== undefined) return seconds;
+  throw new InvalidArgumentError('It must be a duration, such as 90s, 10m, 12h or 7d.');
 }
 
 /** A time, or days from now as they were given: the database's clock says when that is. */

@@ -4,6 +4,17 @@ import { example, json, positiveInteger, time } from './arguments.ts';
 /** What operators run beside the service. */
 export function addOperatingCommands(rail: Command): void {
   rail
+    .command('doctor')
+    .summary('checks whether all is well')
+    .description(
+      'Checks the settings, this machine, Postgres, the processes, the queues and what each product waits for. Prints a line for each check: ok, warning or error, and what to do. ' +
+        'Changes nothing, and holds no lock. Each check is limited to five seconds. Exit code 1 if there is an error, else 0. If Postgres does not answer, it says so and checks the rest.',
+    )
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail doctor', 'npx --no rail doctor --json'))
+    .action(async (options) => (await import('../commands/doctor/doctor.ts')).doctor(options));
+
+  rail
     .command('run')
     .summary('runs a scheduled job now')
     .description(

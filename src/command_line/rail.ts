@@ -10,6 +10,7 @@ import { addOperatingCommands } from './operation.ts';
 import { addPayoutCommands } from './payouts.ts';
 import { addProcessCommands } from './processes.ts';
 import { addProgramCommands } from './program.ts';
+import { addQueueCommands } from './queue.ts';
 import { addRecruitmentCommands } from './recruitment.ts';
 
 /** How wide help is: as wide as the terminal, and never wider than a person reads. */
@@ -44,6 +45,7 @@ export function createCommandLine(): Command {
   addDataCommands(rail);
   rail.commandsGroup('Operation:');
   addOperatingCommands(rail);
+  addQueueCommands(rail);
   rail.helpCommand(true);
   return rail;
 }

@@ -31,7 +31,7 @@ const answerOf = async (...args: string[]): Promise<Json> => {
 
 t.test('every command explains itself, with an example', async (t) => {
   const leaves =
-    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,payouts send,payouts retry,payouts mark-paid,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail classify,listen,run,report,audit,rotate-encryption-key'.split(
+    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,payouts send,payouts retry,payouts mark-paid,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail classify,listen,run,report,audit,rotate-encryption-key,doctor,jobs list,jobs show,jobs stats,jobs retry,jobs cancel,runs list,runs show,deliveries list,deliveries show,deliveries replay'.split(
       ',',
     );
   for (const leaf of leaves) {

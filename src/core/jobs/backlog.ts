@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { type Backlog, type Measured, most_counted } from '../metrics/backlog.ts';
 import { SharedGauge } from '../metrics/registry.ts';
 import { type Database, run } from '../postgres/database.ts';
-import { firstTick, type Schedule } from './schedule.ts';
+import { lateSchedules, type Schedule } from './schedule.ts';
 
 const jobs = new SharedGauge(
   'rail_jobs',
@@ -144,17 +144,6 @@ async function readWorkers(database: Database): Promise<Measured> {
 }
 
 async function readScheduleLags(database: Database, schedules: Schedule[]): Promise<Measured[]> {
-  const known = await run<{ name: string; last: string; now: string }>(
-    database,
-    sql`select
-        s.name, clock_timestamp() as now,
-        coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= now()), s.since) as last
-      from core.schedule s`,
-  );
-  return schedules.map((schedule) => {
-    const row = known.find(({ name }) => name === schedule.name);
-    const missed = row && firstTick(schedule, Date.parse(row.last), Date.parse(row.now));
-    const value = row && missed ? (Date.parse(row.now) - missed) / 1_000 : 0;
-    return { gauge: schedule_lag, labels: { schedule: schedule.name }, value };
-  });
+  const lags = await lateSchedules(database, schedules);
+  return lags.map(({ name, late_s }) => ({ gauge: schedule_lag, labels: { schedule: name }, value: late_s }));
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import cron, { type ScheduledTask } from 'node-cron';
+import type pg from 'pg';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
@@ -126,6 +127,25 @@ export async function register(store: Store, schedules: Schedule[]): Promise<voi
   );
 }
 
+/** How late each schedule is, in seconds: how long its oldest tick that has not run is overdue. One that nobody has registered yet is not. */
+export async function lateSchedules(
+  on: Pick<pg.ClientBase, 'query'>,
+  schedules: Schedule[],
+): Promise<{ name: string; late_s: number }[]> {
+  const known = await run<{ name: string; last: string; now: string }>(
+    on as pg.Pool,
+    sql`select
+        s.name, clock_timestamp() as now,
+        coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= now()), s.since) as last
+      from core.schedule s`,
+  );
+  return schedules.map((schedule) => {
+    const row = known.find(({ name }) => name === schedule.name);
+    const missed = row && firstTick(schedule, Date.parse(row.last), Date.parse(row.now));
+    return { name: schedule.name, late_s: row && missed ? (Date.parse(row.now) - missed) / 1_000 : 0 };
+  });
+}
+
 /**
  * Runs every tick of these schedules up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of
  * them back.
@@ -175,7 +195,7 @@ export function ticksBetween({ cron: expression, missed }: Schedule, after: numb
 }
 
 /** The first of the ticks after `after` up to `until`, in milliseconds since 1970. */
-export const firstTick = ({ cron: expression }: Schedule, after: number, until: number): number | undefined =>
+const firstTick = ({ cron: expression }: Schedule, after: number, until: number): number | undefined =>
   ticksOf(expression, Math.max(after, until - most_missed_ms), until).next().value ?? undefined;
 
 function* ticksOf(expression: string, after: number, until: number, order: 'on' | 'back' = 'on') {

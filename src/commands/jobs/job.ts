@@ -1,0 +1,68 @@
+/** A job as operators see it, and which of them a command is about. */
+import sql, { join, type Sql } from 'sql-template-tag';
+import { findTasks } from '../../core/jobs/task.ts';
+import { nearest } from '../../core/values/texts/nearest.ts';
+import { UsageError } from '../command.ts';
+
+export const states = ['ready', 'running', 'later', 'retrying', 'failed', 'cancelled'] as const;
+export type JobState = (typeof states)[number];
+
+export interface Job {
+  id: number;
+  task: string;
+  state: JobState;
+  /** Since when it is due, runs, or has ended; when it is due, where that is to come. */
+  since: string;
+  age_s: number;
+  attempts: number;
+  max_attempts: number;
+  run_at: string;
+  created_at: string;
+  last_error: string | null;
+  key: string | null;
+  organization_id: string | null;
+  object_id: string | null;
+  run_id: string | null;
+}
+
+/** Of an endpoint, its queue says whose it is. */
+export const job_columns = sql`
+  j.id, j.task, j.state, j.since, extract(epoch from now() - j.since)::float8 as age_s, j.attempts, j.max_attempts, j.run_at, j.created_at,
+  j.last_error, j.key,
+  coalesce(j.organization_id, (select q.organization_id from webhooks.endpoint_queue q where q.endpoint_id = j.object_id)) as organization_id,
+  j.object_id, j.run_id`;
+
+export interface Filter {
+  task?: string;
+  state?: JobState[];
+  error?: string;
+  olderThan?: number;
+  organization?: string;
+  object?: string;
+}
+
+/** @throws UsageError for a task that there is not */
+export async function whereOf({ task, state, error, olderThan, organization, object }: Filter): Promise<Sql> {
+  if (task !== undefined) await requireTask(task);
+  const conditions = [
+    ...(task === undefined ? [] : [sql`j.task = ${task}`]),
+    ...(state === undefined ? [] : [sql`j.state = any (${state}::text[])`]),
+    ...(error === undefined ? [] : [sql`position(lower(${error}) in lower(j.last_error)) > 0`]),
+    ...(olderThan === undefined ? [] : [sql`j.since < now() - ${olderThan} * interval '1 second'`]),
+    ...(object === undefined ? [] : [sql`(j.object_id = ${object} or j.run_id = ${object})`]),
+    ...(organization === undefined
+      ? []
+      : [
+          sql`coalesce(j.organization_id, (select q.organization_id from webhooks.endpoint_queue q where q.endpoint_id = j.object_id)) = ${organization}`,
+        ]),
+  ];
+  return conditions.length === 0 ? sql`true` : join(conditions, ' and ');
+}
+
+async function requireTask(task: string): Promise<void> {
+  const tasks = Object.keys(await findTasks());
+  if (tasks.includes(task)) return;
+  const meant = nearest(task, tasks);
+  const hint = meant === undefined ? `Tasks: ${tasks.join(' ')}` : `Did you mean ${meant}?`;
+  throw new UsageError(`There is no task '${task}'. ${hint}`);
+}

@@ -1,0 +1,106 @@
+/** `rail jobs list` and `rail jobs stats`. */
+import sql, { type Sql } from 'sql-template-tag';
+import type { Database } from '../../core/postgres/database.ts';
+import { run } from '../../core/postgres/database.ts';
+import { answer, withStore } from '../command.ts';
+import { age } from '../output/age.ts';
+import { table } from '../output/table.ts';
+import { grouped } from '../payouts/tables.ts';
+import { type Filter, type Job, job_columns, states, whereOf } from './job.ts';
+
+interface ListOptions extends Filter {
+  limit: number;
+  json?: boolean;
+}
+
+export const listJobs = ({ limit, json, ...filter }: ListOptions): Promise<void> =>
+  withStore(async ({ store }) => {
+    const where = await whereOf(filter);
+    const jobs = await readJobs(store.database, where, limit);
+    const count = await countJobs(store.database, where);
+    const more =
+      count > jobs.length
+        ? [
+            '',
+            `${grouped(count)} jobs match; the ${grouped(jobs.length)} that were there first are shown. --limit shows more.`,
+          ]
+        : [];
+    answer(jobs, { json, lines: [...linesOf(jobs), ...more] });
+  });
+
+const readJobs = (database: Database, where: Sql, limit: number): Promise<Job[]> =>
+  run<Job>(
+    database,
+    sql`select ${job_columns} from core.jobs() j where ${where} order by j.since, j.id limit ${limit}`,
+  );
+
+async function countJobs(database: Database, where: Sql): Promise<number> {
+  const [row] = await run<{ count: number }>(database, sql`select count(*) as count from core.jobs() j where ${where}`);
+  return row?.count ?? 0;
+}
+
+/** The jobs, and below them why they failed: what is the same in many is said once. */
+export function linesOf(jobs: Job[], when_empty = 'There is no such job.'): string[] {
+  const rows = jobs.map((job) => [
+    ...[job.id, job.task, job.state, age(job.age_s), `${job.attempts}/${job.max_attempts}`, job.object_id ?? ''],
+  ]);
+  return [...table(['JOB', 'TASK', 'STATE', 'AGE', 'ATTEMPTS', 'ABOUT'], rows, when_empty), ...errorLines(jobs)];
+}
+
+const error_width = 60;
+const most_errors = 10;
+
+function errorLines(jobs: Job[]): string[] {
+  const failed = jobs.filter(({ last_error }) => last_error !== null);
+  const alike = Map.groupBy(failed, ({ task, last_error }) => `${task} ${shortened(last_error as string)}`);
+  const rows = [...alike.values()].map((those) => {
+    const [{ task, last_error, id }] = those as [Job];
+    return [those.length === 1 ? `${id}` : `${grouped(those.length)} jobs`, task, shortened(last_error as string)];
+  });
+  return rows.length === 0 ? [] : ['', ...table(['JOB', 'TASK', 'LAST ERROR'], rows.slice(0, most_errors), '')];
+}
+
+/** The first line of an error, without its stack. */
+function shortened(text: string): string {
+  const [first = ''] = text.split('\n');
+  return first.length > error_width ? `${first.slice(0, error_width)}…` : first;
+}
+
+interface Count {
+  task: string;
+  state: string;
+  jobs: number;
+  /** Of the oldest one. */
+  age_s: number;
+}
+
+/** How many jobs there are of each task, by state. */
+export const jobStats = ({ json }: { json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const counts = await run<Count>(
+      store.database,
+      sql`
+        select j.task, j.state, count(*) as jobs, greatest(extract(epoch from now() - min(j.since)), 0)::float8 as age_s
+        from core.jobs() j
+        group by j.task, j.state
+        order by j.task, j.state`,
+    );
+    answer(counts, { json, lines: statLines(counts) });
+  });
+
+function statLines(counts: Count[]): string[] {
+  const rows = [...Map.groupBy(counts, ({ task }) => task)].map(([task, those]) => {
+    const of = (state: string) => those.find((one) => one.state === state);
+    const oldest = of('ready');
+    return [
+      task,
+      ...states.map((state) => (of(state) ? grouped(of(state)?.jobs ?? 0) : '')),
+      oldest ? age(oldest.age_s) : '',
+    ];
+  });
+  return table(
+    ['TASK', ...states.map((state) => state.toUpperCase()), 'OLDEST DUE'],
+    rows,
+    'No job waits, runs or has failed.',
+  );
+}
