@@ -17,7 +17,7 @@ import { mountDataPage } from './data/page.ts';
 import type { Asked } from './describe_thread.ts';
 import { mountGuides } from './guides/guides.ts';
 import { products as offered } from './products.ts';
-import { whyUnfit } from './service.ts';
+import { readinessOf } from './service.ts';
 import type { Product, ProductApi, Products } from './webhooks/product.ts';
 import { mountReceiversPage } from './webhooks/receivers/page.ts';
 
@@ -52,7 +52,7 @@ export async function buildApi({
   mountDataPage(app, store.database);
   mountReceiversPage(app);
   mountGuides(app);
-  mountHealth(app, store.database, (on) => whyUnfit(on, services.vault));
+  mountHealth(app, store.database, readinessOf(services.vault));
   mountGraphql(app, store);
   await app.ready();
   return app;

@@ -6,6 +6,7 @@ import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import { findWrongKey } from './core/encryption/key_check.ts';
 import type { Vault } from './core/encryption/vault.ts';
+import type { Condition, Readiness } from './core/metrics/readiness.ts';
 import { by_turns, hasSession } from './core/pool/pooler.ts';
 import { isRefusedForTls, urlsByTls } from './core/pool/tls.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
@@ -150,12 +151,36 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-/**
- * Returns the reason why a process cannot serve or work yet, as a sentence; undefined where the database is ready for it, was used with its key, and
- * takes writes.
- */
-export const whyUnfit = async (database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> =>
-  (await whyNotReady(database)) ?? (await findWrongKey(database, vault)) ?? whyNoSpace(database);
+/** What a process that serves or works needs of the database: that it is ready, was used with its key, and takes writes. */
+const conditions: { name: string; why(on: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> }[] = [
+  { name: 'database', why: (on) => whyNotReady(on) },
+  { name: 'encryption_key', why: findWrongKey },
+  { name: 'disk_space', why: (on) => whyNoSpace(on) },
+];
+
+/** What such a process waits for, as a sentence; undefined where all is as it needs it. */
+export async function whyUnfit(database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> {
+  for (const { why } of conditions) {
+    const reason = await why(database, vault);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+/** Each of them, one after the other, for `/readyz?verbose`. One that cannot be checked, because another does not hold, says so. */
+async function conditionsOf(on: Pick<Database, 'query'>, vault: Vault): Promise<Condition[]> {
+  const found: Condition[] = [];
+  for (const { name, why } of conditions) {
+    const text = await why(on, vault).catch(({ message }: Error) => `It cannot be checked: ${message}`);
+    found.push({ name, state: text === undefined ? 'ok' : 'error', text: text ?? null });
+  }
+  return found;
+}
+
+export const readinessOf = (vault: Vault): Readiness => ({
+  why: (on) => whyUnfit(on, vault),
+  conditions: (on) => conditionsOf(on, vault),
+});
 
 interface WaitOptions {
   log: Logger;

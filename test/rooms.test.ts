@@ -15,6 +15,7 @@ const layers = [
   'core/resource',
   'core/access core/exports',
   'core/description core/http core/jobs',
+  'core/doctor',
   'core config.ts',
   'encryption_key.ts demo tracing.ts',
   // What knows nobody's data: formats of files and mails, clients of providers, rules of time.

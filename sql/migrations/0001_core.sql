@@ -247,6 +247,20 @@ create table core.audit_result (
 );
 comment on table core.audit_result is 'What the last ''rail audit'' found that read everything.';
 
+-- Unlogged: what it holds is worth some minutes.
+create unlogged table core.process (
+  name text collate "C" primary key,
+  role text not null constraint process_role_known check (role in ('start', 'api', 'worker')),
+  version text not null,
+  connections integer not null constraint process_connections_positive check (connections > 0),
+  clock_skew_ms integer not null,
+  started_at timestamptz(3) not null default now(),
+  seen_at timestamptz(3) not null default now()
+);
+comment on table core.process is 'Processes that run until they are stopped, by the name of their connections. Each writes once a minute that it lives.';
+comment on column core.process.connections is 'How many it may open: DATABASE_POOL_SIZE.';
+comment on column core.process.clock_skew_ms is 'How far its clock is ahead of Postgres''; 0 while it differs by no more than it may.';
+
 -- Requests have no business here; should one ever get any, it sees its own organization alone.
 create table core.outgoing_mail (
   organization_id text collate "C" not null references core.organization on delete cascade,

@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import pkg from '../../package.json' with { type: 'json' };
 import { type Config, isRunByNpx, misspelt, readConfig } from '../config.ts';
+import { announceProcess } from '../core/doctor/process.ts';
 import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
@@ -30,9 +32,9 @@ import {
   openServices,
   openStore,
   reachPostgres,
+  readinessOf,
   replicaUrl,
   requireBaseUrl,
-  whyUnfit,
 } from '../service.ts';
 import { collectAtRest } from './small_memory.ts';
 import { createStartLog } from './start_log.ts';
@@ -148,6 +150,8 @@ export async function runProcess(
       await watchClock(store.database, log),
       await watchHold(store.database, join(config.RAIL_DATA_DIR, 'beat.json'), log),
     ];
+    const announced = { role, version: pkg.version, connections: config.DATABASE_POOL_SIZE };
+    await announceProcess(store.database, announced, stopping, log);
     const stopCollecting = collectAtRest();
     await serve({ config, log, url, store, services, connections, stand_ins }, stopping).finally(() => {
       stopCollecting();
@@ -232,7 +236,7 @@ async function openMetrics({
   await stand_ins.METRICS_PORT?.();
   const metrics = await serveMetrics({
     ...{ role, port, host, url, store },
-    whyNotReady: (on) => whyUnfit(on, vault),
+    readiness: readinessOf(vault),
     backlogs,
     log,
   }).catch((error) => {

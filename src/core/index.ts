@@ -4,5 +4,6 @@ import type { Part } from './part.ts';
 export const core: Part = {
   schedules: [{ name: 'core/purge_expired', cron: '17 * * * *', missed: 'latest' }],
   encrypted: [{ table: 'core.idempotency_key', id: 'key', columns: ['reply'] }],
+  checks: async () => (await import('./doctor/checks.ts')).checks,
   audits: ['core.audit', 'core.audit_partitions'],
 };

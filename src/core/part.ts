@@ -1,3 +1,4 @@
+import type { AnyCheck } from './doctor/check.ts';
 import type { EncryptedTable } from './encryption/re_encrypt.ts';
 import type { Extension } from './jobs/extension.ts';
 import type { Schedule } from './jobs/schedule.ts';
@@ -13,6 +14,8 @@ export interface Part {
   audits: string[];
   /** The figures of its backlog in the database, for `/metrics`. */
   backlog?: Backlog;
+  /** What `rail doctor` checks of it, in this order. */
+  checks?: () => Promise<AnyCheck[]>;
   /** The extension of a worker besides its tasks. */
   extension?: Extension;
 }

@@ -28,6 +28,7 @@ export const program: Product = {
     { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
     { table: 'program.rail', id: 'id', columns: ['credentials'] },
   ],
+  checks: async () => (await import('./checks.ts')).checks,
   audits: [
     'program.audit',
     'program.audit_tallies',

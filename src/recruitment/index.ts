@@ -26,6 +26,7 @@ export const recruitment: Product = {
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
     { table: 'recruitment.message', id: 'id', columns: ['recipient'] },
   ],
+  checks: async () => (await import('./checks.ts')).checks,
   audits: [
     'recruitment.audit',
     'recruitment.run_audit',

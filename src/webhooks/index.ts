@@ -9,6 +9,7 @@ const deliveries = 10;
 export const webhooks: Part = {
   schedules: [...sweeps, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
+  checks: async () => (await import('./checks.ts')).checks,
   audits: ['webhooks.audit'],
   backlog: webhookBacklog,
   extension: {

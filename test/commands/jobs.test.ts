@@ -195,7 +195,11 @@ t.test('lists, shows and replays deliveries of webhooks', async (t) => {
   const caller = await rail.organization();
   let status = 500;
   const receiver = await startReceiver(() => status);
-  const { id: program_id } = await caller.post('/v1/programs', { name: 'Acme', currency: 'USD', website_url: 'https://acme.example.com' });
+  const { id: program_id } = await caller.post('/v1/programs', {
+    name: 'Acme',
+    currency: 'USD',
+    website_url: 'https://acme.example.com',
+  });
   const endpoint = await caller.post('/v1/webhook_endpoints', { program_id, url: receiver.url });
   await caller.post('/v1/partners', { program_id, email: 'ada@example.com' });
   const list = async (...args: string[]) =>

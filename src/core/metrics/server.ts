@@ -10,6 +10,7 @@ import type { Backlog } from './backlog.ts';
 import { heldNow } from './hold.ts';
 import { nameProcess, watchPool } from './metrics.ts';
 import { inTime, openReader } from './reader.ts';
+import { isVerbose, type Readiness, unreachable, verboseReadiness } from './readiness.ts';
 import { metricsText, openMetrics } from './registry.ts';
 
 /** An import of `node:http` would have Node load its `fetch`. */
@@ -27,8 +28,8 @@ interface MetricsOptions {
   /** Where Postgres is: the metrics have a connection of their own. */
   url: string;
   store: Store;
-  /** What `/readyz` says is missing. */
-  whyNotReady: (on: Pick<Database, 'query'>) => Promise<string | undefined>;
+  /** What `/readyz` says. */
+  readiness: Readiness;
   backlogs: Backlog[];
   log: Logger;
 }
@@ -43,7 +44,7 @@ export async function serveMetrics(options: MetricsOptions): Promise<{
   port: number;
   stop(): Promise<void>;
 }> {
-  const { role, port, host, store, whyNotReady, log } = options;
+  const { role, port, host, store, readiness, log } = options;
   const { database, replica } = store;
   await openMetrics();
   nameProcess(role);
@@ -61,14 +62,8 @@ export async function serveMetrics(options: MetricsOptions): Promise<{
       {
         '/metrics': shown,
         '/healthz': async () => json(200, { status: 'ok' }),
-        '/readyz': async () =>
-          readiness(
-            await inTime(
-              onKept(database, whyNotReady).catch((error) => unreachable(error, log)),
-              max_wait_ms,
-              'The database does not answer.',
-            ),
-          ),
+        '/readyz': (url) =>
+          isVerbose(url) ? readyInDetail(database, readiness, log) : ready(database, readiness, log),
       },
       log,
     ),
@@ -99,21 +94,33 @@ const json = (status: number, body: object): Answer => [
 const onKept = <Result>(database: Database, work: (on: Pick<Database, 'query'>) => Promise<Result>): Promise<Result> =>
   withLent(database, { kind: null, signal: AbortSignal.timeout(max_wait_ms), most_ms: max_wait_ms }, work);
 
-const readiness = (reason: string | undefined): Answer =>
-  reason === undefined ? json(200, { status: 'ready', ...heldNow() }) : json(503, { status: 'not_ready', reason });
+async function ready(database: Database, { why }: Readiness, log: Logger): Promise<Answer> {
+  const asked = onKept(database, why).catch((error: Error) => {
+    log.debug({ err: error }, 'the database cannot be reached');
+    return 'The database cannot be reached.';
+  });
+  const reason = await inTime(asked, max_wait_ms, 'The database does not answer.');
+  return reason === undefined
+    ? json(200, { status: 'ready', ...heldNow() })
+    : json(503, { status: 'not_ready', reason });
+}
 
-function unreachable(error: Error, log: Logger): string {
-  log.debug({ err: error }, 'the database cannot be reached');
-  return 'The database cannot be reached.';
+async function readyInDetail(database: Database, { conditions }: Readiness, log: Logger): Promise<Answer> {
+  const asked = onKept(database, conditions).catch((error: Error) => {
+    log.debug({ err: error }, 'the database cannot be reached');
+    return [unreachable];
+  });
+  const body = verboseReadiness(await inTime(asked, max_wait_ms, [unreachable]), database);
+  return json(body.status === 'ready' ? 200 : 503, body);
 }
 
 const answerWith =
-  (paths: Record<string, () => Promise<Answer>>, log: Logger): RequestListener =>
+  (paths: Record<string, (url: string) => Promise<Answer>>, log: Logger): RequestListener =>
   async ({ method, url = '' }, response) => {
     const answer = method === 'GET' ? paths[url.split('?')[0] as string] : undefined;
     if (!answer) return void response.writeHead(404).end();
     try {
-      const [status, type, body] = await answer();
+      const [status, type, body] = await answer(url);
       response.writeHead(status, { 'Content-Type': type }).end(body);
     } catch (error) {
       log.error({ err: error }, 'the metrics could not be answered');

@@ -79,6 +79,34 @@ export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
   }
 }
 
+export interface Migrated {
+  /** Files that this version needs. */
+  missing: string[];
+  /** Files of functions that another version has brought in. */
+  differing: string[];
+  /** Files that this version does not know. */
+  unknown: string[];
+}
+
+/** What of the migrations is in, file by file. */
+export async function whatIsMigrated(on: Pick<pg.Pool, 'query'>): Promise<Migrated> {
+  const { rows } = await on.query<{ is_new: boolean }>(`select to_regclass('migration.applied') is null as is_new`);
+  const files = [...(await filesIn(sql_dir, 'migrations')), ...(await filesIn(sql_dir, 'live'))].map(
+    ({ name }) => name,
+  );
+  if (rows[0]?.is_new) return { missing: files, differing: [], unknown: [] };
+  const pending = await pendingFiles(on);
+  const isDiffering = ({ name, known }: File & { known: boolean }) => known && name.startsWith('live/');
+  const applied = await on.query<{ name: string }>('select name from migration.applied');
+  return {
+    missing: pending.filter((file) => !isDiffering(file)).map(({ name }) => name),
+    differing: pending.filter(isDiffering).map(({ name }) => name),
+    unknown: applied.rows
+      .map(({ name }) => name)
+      .filter((name) => name.startsWith('migrations/') && !files.includes(name)),
+  };
+}
+
 /** What processes that serve or work wait for, as a sentence; undefined where the database is ready for them. */
 export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
   if (!(await isMigrated(on))) return "The database is missing migrations. Run 'npx --no rail migrate'.";

@@ -127,7 +127,7 @@ function mayNotBecome({ name }: User, roles: string[]): Error {
   );
 }
 
-interface Missing {
+export interface Missing {
   subject: string;
   missing: string;
   statement: string;
@@ -172,6 +172,12 @@ export async function restoreProtection(client: Session, report: (line: string) 
   const still = new Set(left.map(({ statement }) => statement));
   return lost.flatMap(({ statement }) => (still.has(statement) ? [] : [statement]));
 }
+
+/** What the roles of the service lack, and which tables are not protected. */
+export const missingPrivileges = (client: Session): Promise<Missing[]> => readMissing(client);
+
+/** What data logins may do, and must not. */
+export const lostProtection = (client: Session): Promise<Missing[]> => readMissing(client, 'lost_protection');
 
 /** Each schema of the service may have a function that returns the privileges it lacks. */
 async function readMissing(client: Session, name = 'missing_privileges'): Promise<Missing[]> {

@@ -1,7 +1,7 @@
 /** Changes that were left to a worker and never come about. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
-import { mailOwner } from '../mail_owner.ts';
+import { mailOwner } from '../../programs/mail_owner.ts';
 import { type ChangeByHand, in_words, keyOfChange } from '../payout_state.ts';
 
 interface GivenUp {

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import { mailOwner } from '../../programs/mail_owner.ts';
 import type { Program } from '../../programs/program.ts';
-import { mailOwner } from '../mail_owner.ts';
 import { formatMoney } from '../money_text.ts';
 
 /** The most that a program sends in a currency in a UTC day. Null: no limit. */

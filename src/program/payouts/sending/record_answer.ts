@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { type Tx, together } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import { mailOwner } from '../../programs/mail_owner.ts';
 import {
   type AttemptChanges,
   attemptsWhere,
@@ -11,7 +12,6 @@ import {
   updateAttempt,
 } from '../attempt.ts';
 import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayouts } from '../attempt_outcome.ts';
-import { mailOwner } from '../mail_owner.ts';
 import type { RailName, RailOutcome } from '../rails/rail.ts';
 import { rails } from '../rails/rails.ts';
 import { type Settlement, settlePaid } from '../settle.ts';

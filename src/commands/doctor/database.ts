@@ -1,0 +1,91 @@
+/** What of the database only the settings tell. */
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import type { Config } from '../../config.ts';
+import { ago } from '../../core/doctor/amounts.ts';
+import { type AnyCheck, check, error, ok, rowOf, type Session, warning } from '../../core/doctor/check.ts';
+import { storedKeyId } from '../../core/encryption/key_check.ts';
+import { readVault } from '../../encryption_key.ts';
+import { replicaUrl } from '../../service.ts';
+
+const late_s = 60;
+
+export const databaseChecks = (config: Config): AnyCheck[] => [
+  encryptionKey(config),
+  ...(config.DATABASE_READ_URL ? [readReplica(config.DATABASE_READ_URL)] : []),
+];
+
+const encryptionKey = (config: Config): AnyCheck =>
+  check({
+    name: 'service/encryption_key',
+    read: async (on) => ({ key_id: await storedKeyId(on as pg.Client), key_ids: (await readVault(config)).key_ids }),
+    judge({ key_id, key_ids }) {
+      if (key_id === undefined) return ok('The database was not used with a key yet.');
+      if (!key_ids.includes(key_id))
+        return error(
+          `The database holds values encrypted with the key ${key_id}; here there is ${key_ids.join(', ')}.`,
+          'Set RAIL_ENCRYPTION_KEY to the key that this database was used with.',
+        );
+      if (key_ids.length > 1)
+        return warning(
+          `Several keys are set: ${key_ids.join(', ')}.`,
+          "Finish the rotation: 'npx --no rail rotate-encryption-key --dry-run' says which can be removed.",
+        );
+      return ok(`The database is encrypted with the key ${key_id}.`);
+    },
+  });
+
+interface Replica {
+  id: string;
+  is_replica: boolean;
+  late_s: number | null;
+}
+
+const replicaOf = rowOf<Replica>(sql`
+  select format('%s-%s', c.system_identifier, d.oid) as id, pg_is_in_recovery() as is_replica,
+    -- One that has replayed all that came is not late, however long nothing came.
+    case
+      when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
+      else extract(epoch from now() - pg_last_xact_replay_timestamp())::float8
+    end as late_s
+  from pg_control_system() c
+  cross join pg_database d
+  where d.datname = current_database()`);
+
+const readReplica = (url: string): AnyCheck =>
+  check({
+    name: 'postgres/read_replica',
+    async read(on) {
+      const [{ id }, replica] = await Promise.all([replicaOf(on), ofReplica(url)]);
+      return { id, replica };
+    },
+    judge({ id, replica }) {
+      const remedy = 'Reports, data logins and GraphQL fail meanwhile: check DATABASE_READ_URL, or leave it unset.';
+      if (typeof replica === 'string') return error(`DATABASE_READ_URL cannot be read: ${replica}.`, remedy);
+      if (replica.id !== id) return error('DATABASE_READ_URL is another database than DATABASE_URL.', remedy);
+      if (!replica.is_replica)
+        return warning('DATABASE_READ_URL is the primary.', 'Set it to a replica, or leave it unset.');
+      const text = `The replica of DATABASE_READ_URL is ${ago(replica.late_s ?? 0)} behind.`;
+      return (replica.late_s ?? 0) > late_s ? warning(text, 'Look at its load and its network.') : ok(text);
+    },
+  });
+
+/** @returns why it cannot be read, where it cannot */
+async function ofReplica(url: string): Promise<Replica | string> {
+  const client = new pg.Client({
+    connectionString: await replicaUrl(url),
+    application_name: 'rail doctor',
+    connectionTimeoutMillis: 5_000,
+    statement_timeout: 5_000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await replicaOf(client as Session);
+  } catch (failure) {
+    const { message, code } = failure as { message?: string; code?: string };
+    return message || code || 'it does not answer';
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
