@@ -35,8 +35,6 @@ t.test('shows what failed, and leaves out what passed', async (t) => {
 
 const endings = {
   'throws before its first test': `throw new Error('no more');`,
-  'rejects where nobody waits': `t.ok(1); Promise.reject(new Error('no more')); await new Promise((done) => setTimeout(done, 50));`,
-  'fails in a teardown': `t.ok(1); t.teardown(() => { throw new Error('no more'); });`,
   'exits with success in the middle': `t.test('a', async (t) => { t.ok(1); process.exit(0); });`,
   'says nothing at all': `process.exit(0);`,
   'is killed': `t.ok(1); process.kill(process.pid, 'SIGKILL');`,
