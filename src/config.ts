@@ -93,6 +93,15 @@ const Environment = z.object({
     .describe(
       'Maximum number of connections to Postgres per process. api needs 4, worker 11, and start 15, and one more with METRICS_PORT.',
     ),
+  EVENT_RETENTION_DAYS: integer(7, 3_650)
+    .default(30)
+    .describe(
+      'Days that events and webhook deliveries are kept. They are deleted a week at a time, so up to eight days later.',
+    ),
+  MAIL_RETENTION_DAYS: integer(7, 3_650)
+    .default(90)
+    .describe('Days that mail to people of organizations is kept in core.outgoing_mail.'),
+  RUN_RETENTION_DAYS: integer(60, 3_650).default(90).describe('Days that runs of scheduled jobs are kept.'),
   TRUSTED_PROXIES: z
     .string()
     .transform((setting) => setting.trim())

@@ -25,6 +25,8 @@ export const loadChecks = async () => [
   ...(await Promise.all(parts.map(({ checks }) => checks?.() ?? []))).flat(),
   (await import('./core/doctor/queue.ts')).scheduleCheck(schedules),
 ];
+/** All rows that are kept for a while: see `readRetention`. */
+export const kept = parts.flatMap((part) => part.kept ?? []);
 export const audits = parts.flatMap((part) => part.audits);
 /** The delivery prefixes of products whose retries are sent at these times. */
 export const deliveryPrefixes = (times: RetryTimes): string[] =>

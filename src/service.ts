@@ -118,6 +118,11 @@ export async function openServices(config: Config, log: Logger, database: Databa
     search_credentials: searchCredentials(config),
     visit_interval_ms: 1_000,
     mailer: await openMailer(config, base_url),
+    retention: {
+      event_days: config.EVENT_RETENTION_DAYS,
+      mail_days: config.MAIL_RETENTION_DAYS,
+      run_days: config.RUN_RETENTION_DAYS,
+    },
   };
 }
 

@@ -217,6 +217,7 @@ create table core.scheduled_run (
   created_at timestamptz(3) not null default now(),
   constraint scheduled_run_once unique (name, tick)
 );
+create index scheduled_run_by_age on core.scheduled_run (created_at);
 comment on table core.scheduled_run is 'One row a tick, whoever ticked first; run_ ids are the request ids of the events that a run causes.';
 
 create sequence core.worker_lock_key;
@@ -287,6 +288,7 @@ comment on column core.outgoing_mail.sent_at is 'When the SMTP server took it. N
 comment on column core.outgoing_mail.attempts is 'Times that it was handed to the SMTP server, counted before each.';
 comment on column core.outgoing_mail.attachment is 'The bytes of a file that goes with it, the same each time that it is sent.';
 comment on column core.outgoing_mail.html is 'The same as the text, for mail programs that show HTML. Null: there is the text alone.';
+create index outgoing_mail_by_age on core.outgoing_mail (created_at);
 call core.protect_tenant_table('core.outgoing_mail');
 revoke all on core.outgoing_mail from rail_api;
 

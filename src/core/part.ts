@@ -1,6 +1,7 @@
 import type { AnyCheck } from './doctor/check.ts';
 import type { EncryptedTable } from './encryption/re_encrypt.ts';
 import type { Extension } from './jobs/extension.ts';
+import type { Kept } from './jobs/retention.ts';
 import type { Schedule } from './jobs/schedule.ts';
 import type { Backlog } from './metrics/backlog.ts';
 
@@ -16,6 +17,8 @@ export interface Part {
   backlog?: Backlog;
   /** What `rail doctor` checks of it, in this order. */
   checks?: () => Promise<AnyCheck[]>;
+  /** Its rows that are kept for a while. */
+  kept?: Kept[];
   /** The extension of a worker besides its tasks. */
   extension?: Extension;
 }

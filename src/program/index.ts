@@ -1,3 +1,4 @@
+import { keptInWeeks } from '../core/jobs/retention.ts';
 import type { Product } from '../webhooks/product.ts';
 import { latestMonthly } from './payouts/batches/month.ts';
 import { payoutBacklog } from './payouts/sending/backlog.ts';
@@ -37,6 +38,7 @@ export const program: Product = {
     'program.audit_tracking_values',
     'program.audit_payouts',
   ],
+  kept: [keptInWeeks('clicks', 'program.click', null, () => null)],
   backlog: payoutBacklog,
   demo: {
     noun: 'program',

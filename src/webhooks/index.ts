@@ -1,3 +1,4 @@
+import { keptInWeeks } from '../core/jobs/retention.ts';
 import type { Part } from '../core/part.ts';
 import { webhookBacklog } from './queue/backlog.ts';
 import { sweeps } from './terms.ts';
@@ -11,6 +12,10 @@ export const webhooks: Part = {
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   checks: async () => (await import('./checks.ts')).checks,
   audits: ['webhooks.audit'],
+  kept: [
+    keptInWeeks('events', 'webhooks.event', 'EVENT_RETENTION_DAYS', ({ event_days }) => event_days),
+    keptInWeeks('deliveries', 'webhooks.delivery', 'EVENT_RETENTION_DAYS', ({ event_days }) => event_days),
+  ],
   backlog: webhookBacklog,
   extension: {
     // They wait for receivers and hardly compute, and no other job is to wait for those; so have deliveries to slow receivers.

@@ -1,6 +1,7 @@
-import { purgeExpired } from '../../src/core/jobs/purge.ts';
+import { purgeExpired } from '../../src/core/jobs/retention.ts';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { batchTask } from '../../src/core/jobs/task.ts';
+import { default_retention } from '../../src/core/resource/services.ts';
 
 const most = 2_000;
 
@@ -8,5 +9,5 @@ const most = 2_000;
 export default batchTask({
   payload: scheduled,
   most,
-  run: ({ tx, payload: { tick } }) => purgeExpired(tx, tick, most),
+  run: ({ tx, payload: { tick }, services }) => purgeExpired(tx, services.retention ?? default_retention, tick, most),
 });

@@ -19,11 +19,13 @@ as $$
   )
 $$;
 
--- The weeks to come get their partitions; weeks that ended more than 30 days ago are dropped, which is how the log is kept "30 days" without
+-- The weeks to come get their partitions; weeks that ended longer ago than they are kept (30 days) are dropped, which is how the log is kept "30 days" without
 -- deleting a row. 30 days by Postgres' clock: whoever asks for a later time gets no more. A week of which something waits to be delivered
 -- stays until it is. The ids of test events fall into no week, nor do those of weeks that got no partition in time: these rows are deleted, before
 -- requests have to wait for a lock. As in core.ensure_weekly_partitions, it fails with 55P03 where the lock is not free soon.
-create or replace procedure webhooks.keep_partitions(at timestamptz, event_prefix text, delivery_prefix text)
+create or replace procedure webhooks.keep_partitions(
+  at timestamptz, event_prefix text, delivery_prefix text, keep interval default '30 days'
+)
 language plpgsql
 set lock_timeout = '500ms'
 as $$
@@ -33,11 +35,11 @@ declare
   part regclass;
 begin
   delete from webhooks.event_default e
-  where e.created_at < today - interval '30 days' and not webhooks.waits(e.id, e.id || ' ');
+  where e.created_at < today - keep and not webhooks.waits(e.id, e.id || ' ');
   delete from webhooks.attempt_default a
-  where a.at < today - interval '30 days' and not webhooks.waits(a.delivery_id, a.delivery_id || ' ');
+  where a.at < today - keep and not webhooks.waits(a.delivery_id, a.delivery_id || ' ');
   delete from webhooks.delivery_default d
-  where d.created_at < today - interval '30 days' and not webhooks.waits(d.id, d.id || ' ');
+  where d.created_at < today - keep and not webhooks.waits(d.id, d.id || ' ');
   call core.ensure_weekly_partitions('webhooks.event', event_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.delivery', delivery_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.attempt', delivery_prefix, today, today + interval '5 weeks');
@@ -59,7 +61,7 @@ begin
     cross join lateral (select string_to_array(pg_get_expr(c.relpartbound, c.oid), '''') as ids) as bound
     where i.inhparent in ('webhooks.event'::regclass, 'webhooks.delivery'::regclass, 'webhooks.attempt'::regclass)
       and c.relname ~ '_\d{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 < (today - interval '30 days')::date
+      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 < (today - keep)::date
       and not webhooks.waits(bound.ids[2], bound.ids[4])
   loop
     execute format('drop table %s', past.partition);

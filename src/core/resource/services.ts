@@ -27,7 +27,21 @@ export interface Services {
   is_demo?: boolean | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */
   mailer: Mailer | undefined;
+  /** `default_retention` when left out. */
+  retention?: Retention | undefined;
 }
+
+/** How many days what grows is kept. */
+export interface Retention {
+  /** Events, deliveries and their attempts. */
+  event_days: number;
+  /** Mail to people of organizations. */
+  mail_days: number;
+  /** Runs of schedules. */
+  run_days: number;
+}
+
+export const default_retention: Retention = { event_days: 30, mail_days: 90, run_days: 90 };
 
 export interface Mail {
   organization_id: string;

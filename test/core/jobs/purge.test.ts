@@ -1,4 +1,9 @@
 import t from 'tap';
+import { purgeExpired, readRetention } from '../../../src/core/jobs/retention.ts';
+import { service_opening } from '../../../src/core/jobs/task.ts';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { default_retention } from '../../../src/core/resource/services.ts';
+import { kept } from '../../../src/products.ts';
 import { eventually, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail();
@@ -48,4 +53,33 @@ t.test('scheduled runs go after 90 days', async (t) => {
     );
   await eventually(async () => (await ages()).length === 1, 'the old run to go');
   t.same(await ages(), [{ days: 89 }]);
+});
+
+t.test('settings say how long, and it is seen what is older than they say', async (t) => {
+  const read = async (retention = default_retention) => {
+    const all = await readRetention(rail.store.database, kept, retention);
+    return (kind: string) => all.find((one) => one.kind === kind);
+  };
+  await rail.query(sql`delete from core.outgoing_mail`);
+  await writeMails(1, 'forgotten', '20 days');
+  const ago = (await read())('mails');
+  t.match(ago, { setting: 'MAIL_RETENTION_DAYS', days: 90, behind_days: 0 });
+  t.equal(Math.round((Date.now() - Date.parse(ago?.oldest_at as string)) / 86_400_000), 20);
+  const shorter = { ...default_retention, mail_days: 7, event_days: 7 };
+  t.match((await read(shorter))('mails'), { days: 7, behind_days: 12 });
+  t.match((await read())('clicks'), { setting: null, days: null, behind_days: 0 });
+  t.match((await read())('idempotency_keys'), { setting: null, days: 1 });
+  const now = new Date().toISOString();
+  await transaction(rail.store, service_opening, (tx) => purgeExpired(tx, shorter, now, 10));
+  t.match((await read(shorter))('mails'), { oldest_at: null, behind_days: 0 });
+
+  const old = sql`now() - interval '24 days'`;
+  await rail.query(sql`call core.ensure_weekly_partitions('webhooks.event', 'evt', ${old}, ${old})`);
+  t.match((await read())('events'), { setting: 'EVENT_RETENTION_DAYS', days: 30, behind_days: 0 });
+  const { behind_days = 0 } = (await read(shorter))('events') ?? {};
+  t.ok(behind_days > 8 && behind_days < 17, `${behind_days}`);
+  await rail.query(sql`call webhooks.keep_partitions(now(), 'evt', 'whd', interval '30 days')`);
+  t.ok(((await read(shorter))('events')?.behind_days ?? 0) > 0, 'it is kept for 30 days');
+  await rail.query(sql`call webhooks.keep_partitions(now(), 'evt', 'whd', interval '7 days')`);
+  t.equal((await read(shorter))('events')?.behind_days, 0);
 });
