@@ -18,7 +18,7 @@ const mails = counter(
     alerts: [
       {
         name: 'RailMailFails',
-        expr: 'sum(increase(rail_mails_total{outcome=~"retrying|refused"}[30m])) > sum(increase(rail_mails_total{outcome="sent"}[30m]))',
+        expr: 'sum(increase(rail_mails_total{outcome=~"retrying|refused"}[30m])) > (sum(increase(rail_mails_total{outcome="sent"}[30m])) or vector(0))',
         for: '30m',
         severity: 'warning',
         summary: 'Most mails to people of organizations are not sent.',
