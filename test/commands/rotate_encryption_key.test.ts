@@ -288,7 +288,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   const made = { program_id: first.demo.program_id, url: receiver.url };
   const endpoint = await first.post('/v1/webhook_endpoints', made);
   const [old] = await keys();
-  t.match(await newKey(), { code: 1, stderr: /stop it first/ }, 'not while the service runs');
+  t.match(await newKey(), { code: 1, stderr: /Stop it first/ }, 'not while the service runs');
   t.same(await keys(), [old]);
   await first.process.stop('SIGTERM');
 
@@ -312,7 +312,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   await writeFile(key_file, `${third},${second}\n`);
   const running = await start();
   const beside = await command(['rotate-encryption-key'], { RAIL_DATA_DIR });
-  t.match(beside, { code: 0, stderr: /The old key stays/ });
+  t.match(beside, { code: 0, stderr: /The old key is kept/ });
   t.same(await keys(), [third, second], 'which a running service may still use');
   await running.process.stop('SIGTERM');
   t.match(await newKey(), { code: 0, stderr: /Going on with the new key/ });
@@ -326,7 +326,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   await last.process.stop('SIGTERM');
   t.match(
     await command(['rotate-encryption-key', '--new-key'], { RAIL_DATA_DIR, RAIL_ENCRYPTION_KEY: both }),
-    { code: 2, stderr: /Put a new one in front of RAIL_ENCRYPTION_KEY/ },
+    { code: 2, stderr: /Put a new key in front of the others in RAIL_ENCRYPTION_KEY/ },
     'the environment is not its own',
   );
 });

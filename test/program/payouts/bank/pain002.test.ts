@@ -202,7 +202,7 @@ t.test('takes nothing from a payment of which the report contradicts itself, and
     [report(block(payment(1, 'ACSC') + payment(1, 'RJCT') + payment(1, 'ACSC'))), /both ACSC and RJCT/],
     [
       report(block(payment(1, 'ACSC') + payment(1, 'ACSC', '<FctvIntrBkSttlmDt><Dt>soon</Dt></FctvIntrBkSttlmDt>'))),
-      /is 'soon', which is no date/,
+      /is 'soon', which is not a date/,
     ],
   ];
   for (const [xml, ignored_because] of cases) {
