@@ -72,15 +72,15 @@ export interface Caller {
 }
 
 export interface Rail {
-  /** Of its database. */
+  /** The URL of its database. */
   url: string;
-  /** Where its API answers. */
+  /** The address of its API. */
   address: string;
   services: typeof services;
   store: Store;
   app: FastifyInstance;
   query<Row extends object = Json>(statement: Sql): Promise<Row[]>;
-  /** How many statements wait for a lock that another transaction holds. */
+  /** Counts the statements that wait for a lock that another transaction holds. */
   waiting(): Promise<number>;
   /** A new organization with a key that may do everything, as often as it likes. */
   organization(options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number }): Promise<Caller>;
@@ -89,7 +89,7 @@ export interface Rail {
     organization_id: string,
     options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number },
   ): Promise<Caller>;
-  /** What does not hold of what must always hold of data: empty unless something is wrong. */
+  /** Returns violations of the data's invariants: none unless something is wrong. */
   audit(): Promise<Violation[]>;
   /** Runs a scheduled job as if the clock showed `at`. */
   tick(name: string, at: string): Promise<string | undefined>;

@@ -24,7 +24,7 @@ const scram_iterations = '1';
 
 const settings: Record<Durability, Record<string, string>> = {
   durable: { max_connections: '600', scram_iterations },
-  // Of the many databases of a run a worker of autovacuum would look into one every second.
+  // Autovacuum off: a worker of it would look into one of the many databases of a run every second.
   fast: {
     max_connections: '600',
     scram_iterations,
@@ -52,7 +52,7 @@ export async function prepareDataDir(directory: string): Promise<string> {
   return dataDir;
 }
 
-/** What the first login of a data team has done on a server. Test files make theirs at the same time, and would disturb each other. */
+/** Does what the first login of a data team does on a server. Test files make theirs at the same time, and would disturb each other. */
 async function closeDatabases(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select quote_ident(d.datname) as name from pg_database d where d.datallowconn`,

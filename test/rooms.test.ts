@@ -18,7 +18,7 @@ const layers = [
   'core/doctor',
   'core config.ts',
   'encryption_key.ts demo tracing.ts',
-  // What knows nobody's data: formats of files and mails, clients of providers, rules of time.
+  // Rooms that know nobody's data: formats of files and mails, clients of providers, rules of time.
   'program/payouts/bank program/payouts/rails program/reports/sums recruitment/replies',
   'program/payouts/statement recruitment/composing',
   'mail/incoming/message data/graphql/schema',
@@ -73,7 +73,7 @@ const products = ['data', 'program', 'recruitment'];
 const doors = ['program/activation.ts'];
 
 const most_lines_of_readme = 30;
-/** Of folders below `src/<product>`. */
+/** The depth of folders below `src/<product>`. */
 const most_folders = 3;
 
 /** A file of fewer lines that one other imports belongs into that other, unless it is a concept of its own. */

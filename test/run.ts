@@ -54,7 +54,7 @@ const alone = [
   'test/webhooks/queue/receivers.test.ts',
 ];
 const slowest_shown = 10;
-/** Of the first failure of a file, at the end. */
+/** The lines of a file's first failure that are shown at the end. */
 const lines_shown = 20;
 
 const { values: asked, positionals: named } = parseArgs({
@@ -114,9 +114,9 @@ async function runChecks(): Promise<void> {
   }
 }
 
-/** What the processes of the test files know of this run. */
+/** Starts the servers of a run, and returns the environment of its test files. */
 async function startServers(): Promise<NodeJS.ProcessEnv> {
-  // What kills processes runs on a Postgres that is as durable as in production.
+  // Tests that kill processes run on a Postgres that is as durable as in production.
   const needsDurable = files.some((file) => file.startsWith('test/crash/'));
   const NODE_COMPILE_CACHE = join(directory, 'compiled');
   const startAll = async (prepared: string) => {

@@ -1,4 +1,4 @@
-/** What options and arguments take, and how each command is documented. */
+/** Parses options and arguments, and documents each command. */
 import { InvalidArgumentError, Option } from 'commander';
 import { secondsIn } from '../commands/output/age.ts';
 
@@ -7,7 +7,7 @@ export const json = () => new Option('--json', 'print one JSON document');
 export const example = (...lines: string[]): string =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: npx --no rail help lists them.\n`;
 
-/** Of a command that needs an organization, and takes the only one where it is not told which. */
+/** The option of a command that needs an organization, and uses the only one by default. */
 export const theOnlyOrganization = () =>
   new Option(
     '--org, --organization <id>',

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { example, json, positiveInteger, time } from './arguments.ts';
 
-/** What operators run beside the service. */
+/** Adds the commands that operators run beside the service. */
 export function addOperatingCommands(rail: Command): void {
   rail
     .command('doctor')

@@ -13,7 +13,7 @@ import { addProgramCommands } from './program.ts';
 import { addQueueCommands } from './queue.ts';
 import { addRecruitmentCommands } from './recruitment.ts';
 
-/** How wide help is: as wide as the terminal, and never wider than a person reads. */
+/** The width of help: as wide as the terminal, and never wider than a person reads. */
 const widest = Math.min(process.stdout.columns || 120, 120);
 
 /** The command line: all commands, in the order of the help. */

@@ -1,4 +1,4 @@
-/** How the processes that run until they are stopped start and stop: start, api, worker. */
+/** Starts and stops the processes that run until they are stopped: start, api, worker. */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -39,11 +39,11 @@ import {
 import { collectAtRest } from './small_memory.ts';
 import { createStartLog } from './start_log.ts';
 
-/** How long a process waits for Postgres when it starts. */
+/** The time for which a process waits for Postgres when it starts. */
 export const max_wait_ms = 60_000;
-/** How long requests that are running when it stops may take. */
+/** The time for requests that are running when it stops. */
 const requests_ms = 5_000;
-/** How long everything but Postgres may take to stop: "within 10 seconds" less what Postgres needs. */
+/** The time in which everything but Postgres must stop: "within 10 seconds" less the time of Postgres. */
 const stop_ms = 9_000;
 /** npm passes a Ctrl-C on to a process that the terminal has signalled already: what comes so soon is the same one. */
 const same_signal_ms = 500;
@@ -85,12 +85,12 @@ export interface Running {
   url: string;
   store: Store;
   services: Services;
-  /** How many its parts may open at the moment. */
+  /** The connections of its parts at the moment. */
   connections: Split;
   stand_ins: StandIns;
 }
 
-/** What ends those that answer on the ports that settings name until the process listens there itself. */
+/** Ends the stand-ins that answer on the ports of the settings until the process listens there itself. */
 type StandIns = Partial<Record<'PORT' | 'METRICS_PORT', () => Promise<void>>>;
 
 /**
@@ -267,7 +267,7 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
   throw taken({ port: ports[0] as number, host, setting: 'PORT' });
 }
 
-/** How many connections there may be goes by the descriptors of this process, where no setting says it. */
+/** The limits of the server. Without a setting, the number of connections follows from the descriptors of this process. */
 const limitsOf = ({ MAX_CONNECTIONS, RATE_LIMIT_PER_ADDRESS, TRUSTED_PROXIES }: Config): Partial<ServerLimits> => ({
   connections: MAX_CONNECTIONS ?? connectionsThatFit(),
   address_rate: RATE_LIMIT_PER_ADDRESS,

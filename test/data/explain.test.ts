@@ -1,4 +1,4 @@
-/** What Postgres estimates and counts does not tell a login which values other organizations have. */
+/** Checks that the estimates and counts of Postgres do not show a login which values other organizations have. */
 import pg from 'pg';
 import t from 'tap';
 import { sql, startRail, startReceiver } from '../harness.ts';
@@ -8,7 +8,7 @@ import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
 const rail = await startRail({ audit: false });
 const receiver = await startReceiver();
 const other = await fillOrganization(rail, receiver.url);
-/** Of an organization that has none of the values. */
+/** The reader: an organization that has none of the values. */
 const reader = await rail.organization();
 await rail.query(sql`update core.organization set name = 'Reader' where id = ${reader.organization_id}`);
 const psql = await connectAs(await newLogin(rail, reader));
@@ -67,7 +67,7 @@ async function explained(view: string, column: string, type: string, value: stri
       plans.push(
         ...rows
           .map((row) => `${operator} ${row['QUERY PLAN']}`.replaceAll(pg.escapeLiteral(value), "'VALUE'"))
-          // What sorts and hashes take differs from run to run.
+          // The memory of sorts and hashes differs from run to run.
           .filter((line) => !/Memory|Memoize|Cache|Buckets|Storage/.test(line)),
       );
     } catch (error) {
@@ -81,7 +81,7 @@ async function explained(view: string, column: string, type: string, value: stri
 const unknown = (value: string): string =>
   /^-?\d+$/.test(value) ? `${BigInt(value) + 1n}` : `${value.slice(0, -1)}${value.endsWith('~') ? '!' : '~'}`;
 
-/** Which of the rows of a view one is: the same for everybody. */
+/** The row of a view: the same for everybody. */
 tells.add('object');
 
 t.test('tells the same of a value that another organization has and of one that nobody has', async (t) => {

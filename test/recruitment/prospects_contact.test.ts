@@ -1,4 +1,4 @@
-/** How prospects are reached, who must not be reached, and what is left of a person who was erased. */
+/** Tests how prospects are reached, who must not be reached, and the rest of a person who was erased. */
 import t from 'tap';
 import { reEncrypt } from '../../src/core/encryption/re_encrypt.ts';
 import { createVault } from '../../src/core/encryption/vault.ts';

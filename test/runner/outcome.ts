@@ -1,4 +1,4 @@
-/** How long a file may take that does not say so by `t.setTimeout`. The tap in its process keeps to it. */
+/** The time of a file that sets none by `t.setTimeout`. The tap in its process keeps to it. */
 export const timeout_s = 600;
 /** No file takes as long: what still runs then hangs. In a soak, files say by `t.setTimeout` how long they take. */
 export const hanging_ms = (process.env.RAIL_TEST_EFFORT === 'soak' ? 150 : 20) * 60_000;
@@ -20,7 +20,7 @@ export interface FileResult {
   failed: number;
   /** Of its process; none unless the run is profiled. */
   cpu: Cpu;
-  /** What went wrong, as tap says it; empty when nothing did. */
+  /** The failure, as tap says it; empty when there is none. */
   complaint: string;
 }
 

@@ -6,9 +6,9 @@ import { killGroup, startGroup } from './process_group.ts';
 import { cpuSaid } from './profile.ts';
 
 const main = join(import.meta.dirname, 'shared_main.ts');
-/** How long a process may take to end once there is no file left for it: it writes what it has compiled, seconds of CPU time. */
+/** The time in which a process must end once there is no file left for it: it writes what it has compiled, seconds of CPU time. */
 const end_ms = 300_000;
-/** Of the process. Each file has its own, which the process keeps to. */
+/** The time-out of the process. Each file has its own, which the process keeps to. */
 const no_timeout_s = 86_400;
 
 export interface SharedProcess {
@@ -41,7 +41,7 @@ export function shareProcess(environment: NodeJS.ProcessEnv): SharedProcess {
 interface RunningProcess {
   child: ChildProcess;
   files: string[];
-  /** What the file that runs has said. */
+  /** The output of the file that runs. */
   output: string;
   /** Until the last file's end. */
   cpu: Cpu;

@@ -40,7 +40,7 @@ export interface JobPool {
   pool_id: string;
   /** Settles when it takes no more jobs, whether it was stopped or could not go on. */
   ended: Promise<void>;
-  /** Those whose jobs it runs. */
+  /** The tasks whose jobs it runs. */
   tasks: string[];
   /** Looks for jobs. */
   nudge(): void;
@@ -115,7 +115,7 @@ function closing(pool: pg.Pool): JobConnections['close'] {
   };
 }
 
-/** How often a pool looks by itself, should it not have been told of a job. */
+/** The interval at which a pool looks for jobs without a notification. */
 const poll_ms = 30_000;
 
 /** Has those of the pools fetch that have jobs whose time has come, of which nobody is told: one look for all pools. */

@@ -18,13 +18,13 @@ export interface Schedule {
   name: string;
   /** Five fields, minutes first. */
   cron: string;
-  /** What to do about ticks that nobody was there for: run each, or only the latest, where that makes up for those before. */
+  /** The handling of missed ticks: run each, or only the latest, where that makes up for those before. */
   missed: 'each' | 'latest';
   /** The latest time that an operator may run it as of: now, where left out. Any, where it deletes, pays and sends nothing. */
   latest?: ((now: Date) => Date) | 'any';
 }
 
-/** What a scheduled task gets: the run, which is the request id of all events that it causes, and the time that it is to go by. */
+/** The payload of a scheduled task: the run, which is the request id of all events that it causes, and the time of its tick. */
 export const scheduled = z.object({ run_id: z.string(), tick: z.iso.datetime() });
 
 const minute_ms = 60_000;
@@ -68,7 +68,7 @@ export async function startSchedule(
 }
 
 /**
- * What time it is by Postgres. Waits for its minute to begin, where the clock of this process is a little ahead. Undefined where that clock is
+ * Returns the minute by Postgres' clock. Waits for it to begin, where the clock of this process is a little ahead. Undefined where that clock is
  * wrong, or the process stops.
  */
 async function minuteOfPostgres(
@@ -221,7 +221,7 @@ interface Times {
 
 const known = new Map<string, Times>();
 
-/** When an expression ticks. node-cron matches one time at a time, and slowly: day, hour and minute are asked for apart. */
+/** Returns the ticks of an expression. node-cron matches one time at a time, and slowly: day, hour and minute are asked for apart. */
 function timesOf(expression: string): Times {
   const found = known.get(expression) ?? readTimes(expression);
   known.set(expression, found);

@@ -18,7 +18,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** Who probes gives up soon. */
 const max_wait_ms = 4_000;
-/** Who scrapes needs few. */
+/** The most connections: a scraper needs few. */
 const most_connections = 50;
 
 interface MetricsOptions {

@@ -1,4 +1,4 @@
-/** Whether a pooler such as PgBouncer stands before Postgres, and lends a session for no longer than a transaction. */
+/** Detects a pooler such as PgBouncer before Postgres that lends a session for no longer than a transaction. */
 import pg from 'pg';
 
 const rounds = 3;
@@ -28,7 +28,7 @@ export async function hasSession(client: pg.Client, url: string): Promise<boolea
   try {
     await other.connect();
     for (let round = 0; round < rounds; round++) {
-      // With a pool of one session the other connection waits for ever: then this one has it for itself.
+      // In a pool of one session the other connection waits for ever: then this one has it for itself.
       const pid = await pidOf(other).catch(() => undefined);
       if (pid === undefined) return true;
       if (pid === (await pidOf(client))) return false;

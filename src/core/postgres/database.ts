@@ -13,23 +13,23 @@ export type Database = pg.Pool;
 export interface DatabaseOptions {
   /** Connections at most. */
   size: number;
-  /** What Postgres shows the connections as. */
+  /** The application name of the connections. */
   name: string;
   /** Whether a pooler lends sessions of Postgres for no longer than a transaction. */
   is_shared?: boolean;
   log?: Logger;
-  /** How long a server that owes an answer may be silent before its connection is given up. */
+  /** The time for which a server that owes an answer may be silent before its connection is given up. */
   silence_ms?: number;
-  /** How long a server may take to open a connection. */
+  /** The time in which a server must open a connection. */
   connect_ms?: number;
-  /** How long a caller waits for a connection while all are lent out. That Postgres is busy does not mean that it is away. */
+  /** The time for which a caller waits for a connection while all are lent out. A busy Postgres is not taken for one that is away. */
   wait_ms?: number;
-  /** How long a statement may run, and wait for locks. */
+  /** The time limit of a statement, its waits for locks included. */
   statement_ms?: number;
 }
 
 const default_statement_ms = 30_000;
-/** What the schedules of each minute use stays open: a connection that is opened anew has to plan everything anew. */
+/** The time for which an idle connection stays open, so that the schedules of each minute keep theirs: a new connection has to plan everything anew. */
 const idle_ms = 90_000;
 
 /**
@@ -136,7 +136,7 @@ export async function send<Row extends object>(
   }
 }
 
-/** How often a transaction that lost a deadlock is run again before its caller hears of it. */
+/** The number of times that a transaction which lost a deadlock is run before its caller gets the error. */
 export const tries = 5;
 
 /** Runs one statement by itself, and again when it lost a deadlock. */

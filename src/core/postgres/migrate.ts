@@ -14,7 +14,7 @@ const migration_lock = 7_245_001;
 /** Requests queue up behind a lock that is waited for: they wait no longer than so. */
 const lock_timeout_ms = 3_000;
 const most_pause_ms = 15_000;
-/** How often the migrations are tried, each time with a longer pause: some ten minutes. */
+/** The number of times that the migrations are tried, each time with a longer pause: some ten minutes. */
 const lock_tries = 40;
 const lock_not_available = '55P03';
 const turn_poll_ms = 200;
@@ -67,8 +67,8 @@ export async function migrate(
 }
 
 /**
- * Whether the migrations that this version needs are in. A file of functions may be of another version, so that the
- * replicas of a rolling deploy stay ready while the newer functions are in.
+ * Returns whether the migrations that this version needs are in. A file of functions may be of another version, so that the replicas of a rolling
+ * deploy stay ready while the newer functions are in.
  */
 export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
   try {
@@ -107,7 +107,7 @@ export async function whatIsMigrated(on: Pick<pg.Pool, 'query'>): Promise<Migrat
   };
 }
 
-/** What processes that serve or work wait for, as a sentence; undefined where the database is ready for them. */
+/** Returns the reason why processes that serve or work must wait, as a sentence; undefined where the database is ready for them. */
 export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
   if (!(await isMigrated(on))) return "The database is missing migrations. Run 'npx --no rail migrate'.";
   const { rows } = await on.query<{ is_here: boolean }>(
@@ -127,7 +127,7 @@ async function waitForTurn(client: pg.Client): Promise<void> {
   }
 }
 
-/** What is to be run; `known` where an earlier text of it has been. */
+/** Returns the files to run; `known` where an earlier text of the file was run. */
 async function pendingFiles(on: Pick<pg.Pool, 'query'>, folder = sql_dir): Promise<(File & { known: boolean })[]> {
   const applied = new Map(
     (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [

@@ -6,7 +6,7 @@ import type pg from 'pg';
 
 type Session = Pick<pg.ClientBase, 'query'>;
 
-/** How long a statement waits for the requests that use its table before it lets them go on, and how often it is tried. */
+/** The time for which a statement waits for the requests that use its table before it lets them go on, and the number of its tries. */
 const lock_timeout_ms = 2_000;
 const most_passes = 15;
 
@@ -29,11 +29,11 @@ export async function requireOwnership(client: Session): Promise<void> {
   );
 }
 
-/** What the service uses and nobody logs in as: requests run as the first, the second owns the views of schema data, the third reads them. */
+/** The roles of the service, as which nobody logs in: requests run as the first, the second owns the views of schema data, the third reads them. */
 const role_names = ['rail_api', 'rail_data', 'rail_data_reader'];
 
 interface User {
-  /** As SQL writes it. */
+  /** The user's name in SQL. */
   name: string;
   is_superuser: boolean;
   creates_roles: boolean;
@@ -41,7 +41,7 @@ interface User {
 
 interface Role {
   name: string;
-  /** Whether it is there, and whether this user can become it. */
+  /** True if the role exists, and if this user can become it. */
   is_made: boolean;
   can_become: boolean;
 }
@@ -222,7 +222,10 @@ function stillMissing(missing: Missing[]): Error {
   );
 }
 
-/** What stops requests on a database with all migrations: the role `rail_api` is not there, or lacks a privilege. Undefined where nothing does. */
+/**
+ * Returns the reason why requests fail on a database with all migrations: the role `rail_api` does not exist, or lacks a privilege. Undefined where
+ * none does.
+ */
 export async function whatStopsRequests(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
   const { rows } = await on.query<{ subject: string; missing: string }>(
     'select m.subject, m.missing from core.missing_privileges() m where m.stops_requests limit 1',

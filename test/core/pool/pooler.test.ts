@@ -11,7 +11,7 @@ const rail = await startRail({ worker: false });
 
 interface Server {
   socket: Socket;
-  /** Whose transaction or session it has; undefined while it is free. */
+  /** The client that has the session; undefined while it is free. */
   client: Socket | undefined;
 }
 

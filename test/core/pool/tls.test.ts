@@ -36,7 +36,7 @@ async function change(...statements: string[]): Promise<void> {
   await client.end();
 }
 
-/** Whether a connection by this `sslmode` is encrypted. */
+/** Returns whether a connection by this `sslmode` is encrypted. */
 async function isEncrypted(query: string, { url = postgres.url, host = 'localhost' } = {}): Promise<boolean> {
   const asked = new URL(url);
   asked.hostname = host;
