@@ -39,6 +39,18 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'windows of outreach in every time zone, by minutes about each change of a clock: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./recruitment/outreach/windows_soak.ts')).soakWindows(asked),
   },
+  restore: {
+    doc: "restores a dump and a base backup to older states, and goes on: nothing is sent or paid twice; with Debian's Postgres 15, some minutes",
+    run: async () => (await import('./servers/restore_soak.ts')).soakRestore(),
+  },
+  failover: {
+    doc: "kills the primary amid sales and promotes a replica, synchronous and not; with Debian's Postgres 15, two minutes",
+    run: async () => (await import('./servers/failover_soak.ts')).soakFailover(),
+  },
+  servers: {
+    doc: 'tests on Postgres 15, 16, 17 and 18, and PgBouncer in both modes: [VERSION… or pgbouncer]; half an hour or so',
+    run: async (asked) => (await import('./servers/servers_soak.ts')).soakServers(asked),
+  },
   patterns: {
     doc: 'recheck proves every pattern linear, and libraries read hostile texts of growing lengths; half an hour or so',
     run: async () => (await import('./patterns/soak.ts')).soakPatterns(),
