@@ -46,7 +46,7 @@ export function addOperatingCommands(rail: Command): void {
     .command('metrics')
     .summary('prints a Grafana dashboard, and alert rules for Prometheus')
     .description(
-      'Prints what shows and judges the metrics of GET /metrics: see METRICS_PORT. Set BASE_URL, which they link to.',
+      'Prints the dashboard, or the alerts, for the metrics of GET /metrics: see METRICS_PORT. Set BASE_URL, which they link to.',
     );
   metrics
     .command('grafana')
