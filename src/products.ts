@@ -20,7 +20,7 @@ export const encrypted = parts.flatMap((part) => part.encrypted);
 /** The figures of the database in `/metrics`. */
 export const backlogs = [jobBacklog(schedules), postgresBacklog, ...parts.flatMap((part) => part.backlog ?? [])];
 export const extensions = parts.flatMap((part) => part.extension ?? []);
-/** What `rail doctor` checks of the database. */
+/** The checks of `rail doctor` on the database. */
 export const loadChecks = async () => [
   ...(await Promise.all(parts.map(({ checks }) => checks?.() ?? []))).flat(),
   (await import('./core/doctor/queue.ts')).scheduleCheck(schedules),

@@ -156,14 +156,14 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-/** What a process that serves or works needs of the database: that it is ready, was used with its key, and takes writes. */
+/** The conditions of a process that serves or works: the database is ready, was used with its key, and takes writes. */
 const conditions: { name: string; why(on: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> }[] = [
   { name: 'database', why: (on) => whyNotReady(on) },
   { name: 'encryption_key', why: findWrongKey },
   { name: 'disk_space', why: (on) => whyNoSpace(on) },
 ];
 
-/** What such a process waits for, as a sentence; undefined where all is as it needs it. */
+/** Returns the reason why such a process waits, as a sentence; undefined where all conditions hold. */
 export async function whyUnfit(database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> {
   for (const { why } of conditions) {
     const reason = await why(database, vault);

@@ -167,7 +167,10 @@ export async function runProcess(
   }
 }
 
-/** What traces is loaded where it is asked for. @returns what sends the last spans */
+/**
+ * Starts tracing, whose code is loaded only where it is asked for.
+ * @returns a function that sends the last spans
+ */
 async function traced(role: Role, config: Config): Promise<(() => Promise<void>) | undefined> {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
   const { startTracing } = await import('../tracing.ts');

@@ -14,7 +14,7 @@ interface ResumeOptions {
   json?: boolean;
 }
 
-/** What waits, and since when the oldest does. */
+/** The number of waiting items, and the age of the oldest. */
 interface Waiting {
   count: number;
   oldest: string | null;
@@ -31,7 +31,7 @@ interface Report {
   /** Sent to a provider, without an outcome yet. */
   payouts_in_progress: Waiting;
   payouts_pending: Waiting;
-  /** Whether payouts created since the restore may be sent. */
+  /** True if payouts created since the restore may be sent. */
   payouts_compared: boolean;
 }
 

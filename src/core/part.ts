@@ -15,7 +15,7 @@ export interface Part {
   audits: string[];
   /** The figures of its backlog in the database, for `/metrics`. */
   backlog?: Backlog;
-  /** What `rail doctor` checks of it, in this order. */
+  /** The checks of `rail doctor` on it, in this order. */
   checks?: () => Promise<AnyCheck[]>;
   /** Its rows that are kept for a while. */
   kept?: Kept[];

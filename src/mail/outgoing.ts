@@ -31,7 +31,7 @@ const mails = counter(
 
 export interface Draft {
   organization_id: string;
-  /** Where whoever writes it may run twice: the mail is written once. */
+  /** The id, where the writer may run twice: the mail is written once. */
   id?: string;
   /** Null where nobody is known: then it is logged. */
   recipient: string | null;
@@ -63,7 +63,7 @@ export async function queueMail(
   return id;
 }
 
-/** How often it is looked whether emails go on. */
+/** The interval at which the end of the hold is looked for. */
 const held_ms = 60_000;
 
 interface QueuedMail {

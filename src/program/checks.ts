@@ -1,4 +1,4 @@
-/** What `rail doctor` checks of payouts and sums. */
+/** The checks of `rail doctor` on payouts and sums. */
 import sql from 'sql-template-tag';
 import { ago, counted, named } from '../core/doctor/amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from '../core/doctor/check.ts';

@@ -1,4 +1,4 @@
-/** What `rail doctor` checks of inboxes, emails and runs. */
+/** The checks of `rail doctor` on inboxes, emails and runs. */
 import sql from 'sql-template-tag';
 import { ago, counted, named } from '../core/doctor/amounts.ts';
 import { check, ok, rowOf, rowsOf, warning } from '../core/doctor/check.ts';

@@ -1,10 +1,10 @@
-/** What `rail doctor` checks of events and their delivery. */
+/** The checks of `rail doctor` on events and their delivery. */
 import sql from 'sql-template-tag';
 import { ago, counted, named } from '../core/doctor/amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from '../core/doctor/check.ts';
 import { lateness } from '../core/doctor/queue.ts';
 
-/** Of an endpoint's newest deliveries so many are looked at, and so many that were tried and of which none arrived make it one that fails. */
+/** The newest deliveries of an endpoint that are read, and the number of tried ones, none of which arrived, that makes it a failing one. */
 const looked_at = 20;
 const least_failed = 3;
 /** Some retries are sent each half hour. */

@@ -24,7 +24,7 @@ const healthy = {
   RAIL_WEBHOOK_NAME_SERVERS: name_server,
 };
 
-/** Of the machine and the server that all tests share. */
+/** Findings about the machine and the server that all tests share. */
 const of_all_tests = [
   'machine/disk',
   ...['settings', 'connections', 'slots', 'replicas', 'wal'].map((name) => `postgres/${name}`),

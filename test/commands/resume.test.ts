@@ -46,7 +46,7 @@ const sentBy = (rail: Rail, count: number) =>
     `${count} sent`,
   );
 
-// What the restored state has forgotten: emails, that a payout was paid, and another payout.
+// The restored state has forgotten emails, that a payout was paid, and another payout.
 await wake(before);
 await sentBy(before, 2);
 for (const { text } of sink.accepted) folder.put(text);

@@ -6,7 +6,7 @@ export const hanging_ms = (process.env.RAIL_TEST_EFFORT === 'soak' ? 150 : 20) *
 /** CPU seconds. */
 export interface Cpu {
   all: number;
-  /** Of these, in processes that it started and that have ended. */
+  /** The part in processes that it started and that have ended. */
   started: number;
 }
 
@@ -18,7 +18,7 @@ export interface FileResult {
   /** Tests: those that have no test inside, or the file where it has none. */
   passed: number;
   failed: number;
-  /** Of its process; none unless the run is profiled. */
+  /** The CPU time of its process; none unless the run is profiled. */
   cpu: Cpu;
   /** The failure, as tap says it; empty when there is none. */
   complaint: string;

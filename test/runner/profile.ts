@@ -14,7 +14,7 @@ const ticks_per_s = 100;
 export const profiling = { RAIL_TEST_PROFILE: '1' };
 export const isProfiled = (): boolean => process.env.RAIL_TEST_PROFILE === '1';
 
-/** What a process says when a file has ended: the CPU time since the process started. */
+/** Returns the line of a process when a file has ended: the CPU time since the process started. */
 export const cpuLine = (): string => `# cpu ${cpuOf('self').all.toFixed(2)} ${cpuOf('self').started.toFixed(2)} s`;
 
 /** @param before what it had said before */

@@ -1,7 +1,7 @@
--- Whether this database is an older state of itself: a dump that was restored, a base backup that was recovered to a moment, or a replica that was
--- promoted without the last commits. What it does not know, the world does: emails and payouts are held until `rail resume`.
+-- Detects that this database is an older state of itself: a dump that was restored, a base backup that was recovered to a moment, or a replica that
+-- was promoted without the last commits. It has forgotten what the world has seen: emails and payouts are held until `rail resume`.
 
--- What a restore changes: a dump gets another cluster, database or table, a recovery or promotion another timeline.
+-- The identity that a restore changes: a dump gets another cluster, database or table, a recovery or promotion another timeline.
 create or replace function core.here(out system_identifier bigint, out timeline integer, out database_oid bigint, out table_oid bigint)
 language sql stable
 as $$

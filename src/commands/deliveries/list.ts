@@ -29,7 +29,7 @@ interface Delivery {
   next_attempt_at: string | null;
   age_s: number;
   created_at: string;
-  /** What the endpoint answered to the last attempt. */
+  /** The endpoint's answer to the last attempt. */
   status_code: number | null;
   error: string | null;
 }

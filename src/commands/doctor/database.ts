@@ -1,4 +1,4 @@
-/** What of the database only the settings tell. */
+/** Checks of the database that need the settings. */
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import type { Config } from '../../config.ts';

@@ -79,7 +79,7 @@ async function connect(postgres: Postgres, config: Config): Promise<pg.Client> {
   return client;
 }
 
-/** Of a database that is not migrated, what lacks its tables is left out. */
+/** Checks that lack their tables, in a database that is not migrated, are left out. */
 async function* diagnoseWith(client: pg.Client, config: Config): AsyncGenerator<Line> {
   let is_migrated = true;
   for await (const found of examine([...(await loadChecks()), ...databaseChecks(config)], client)) {

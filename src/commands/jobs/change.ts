@@ -93,7 +93,7 @@ async function change(
   return { jobs, refused, done: is_asked };
 }
 
-/** What graphile-worker has for this. It leaves jobs that run as they are. */
+/** The functions of graphile-worker for each action. They leave running jobs as they are. */
 const statements: Record<Action, (ids: number[]) => Sql> = {
   retry: (ids) =>
     sql`select j.id from graphile_worker.reschedule_jobs(${ids}::bigint[], run_at := now(), attempts := 0) j`,

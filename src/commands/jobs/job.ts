@@ -25,7 +25,7 @@ export interface Job {
   run_id: string | null;
 }
 
-/** Of an endpoint, its queue says whose it is. */
+/** The columns of a job. The queue of an endpoint names its organization. */
 export const job_columns = sql`
   j.id, j.task, j.state, j.since, extract(epoch from now() - j.since)::float8 as age_s, j.attempts, j.max_attempts, j.run_at, j.created_at,
   j.last_error, j.key,

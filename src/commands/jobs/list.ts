@@ -70,11 +70,11 @@ interface Count {
   task: string;
   state: string;
   jobs: number;
-  /** Of the oldest one. */
+  /** The age of the oldest one. */
   age_s: number;
 }
 
-/** How many jobs there are of each task, by state. */
+/** Counts the jobs of each task, by state. */
 export const jobStats = ({ json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const counts = await run<Count>(

@@ -16,7 +16,7 @@ interface Run {
   /** The time that it goes by. */
   tick: string;
   age_s: number;
-  /** Of its jobs that are left; done where there is none. */
+  /** The state of its jobs that are left; done where there is none. */
   state: 'done' | 'running' | 'waiting' | 'retrying' | 'failed';
   jobs_left: number;
   last_error: string | null;

@@ -4,12 +4,12 @@ import { run } from '../postgres/database.ts';
 
 export type State = 'ok' | 'warning' | 'error';
 
-/** What a check says of what it read. */
+/** The finding of a check. */
 export interface Finding {
   state: State;
   /** With the value, as a sentence. */
   text: string;
-  /** What to do about it. */
+  /** The remedy. */
   remedy?: string;
 }
 
@@ -91,5 +91,5 @@ function unchecked(failure: unknown): Finding {
   return warning(`could not be checked: ${message || code}`);
 }
 
-/** Whether a check failed because the database lacks what it reads. */
+/** Returns whether a check failed because the database lacks the tables that it reads. */
 export const isLacking = ({ text }: Finding): boolean => /^could not be checked: .* does not exist/.test(text);

@@ -13,7 +13,7 @@ import { tableChecks } from './tables.ts';
 
 const migrate = "Run 'npx --no rail migrate'.";
 
-/** What all others need: without it, they mean little. */
+/** The condition of all other checks: without it, they mean little. */
 const migrationCheck = check({
   name: 'postgres/migrations',
   read: whatIsMigrated,
@@ -66,7 +66,7 @@ const schemaChecks = [
   }),
 ];
 
-/** Of the core, in the order in which they are shown. */
+/** The checks of the core, in the order in which they are shown. */
 export const checks = [
   migrationCheck,
   ...schemaChecks,

@@ -16,7 +16,7 @@ const undefined_table = '42P01';
 export interface Announced {
   role: Role;
   version: string;
-  /** How many connections it may open. */
+  /** The connections that it may open. */
   connections: number;
 }
 

@@ -6,7 +6,7 @@ import { findTasks } from '../jobs/task.ts';
 import { ago, counted, named } from './amounts.ts';
 import { type AnyCheck, check, error, ok, rowOf, rowsOf, type Session, warning } from './check.ts';
 
-/** How long a job may be due, and the oldest event wait. */
+/** The time for which a job may be due, and the oldest event may wait. */
 export const late_s = 120;
 export const very_late_s = 900;
 const long_run_s = 3_600;
@@ -21,7 +21,7 @@ interface ByTask {
 const tasksOf = (found: ByTask[]): string => named(found.map(({ task, jobs }) => `${task} (${jobs})`));
 const sumOf = (found: ByTask[]): number => found.reduce((sum, { jobs }) => sum + jobs, 0);
 
-/** What waits for long, of whichever queue. */
+/** Returns the finding about a queue's oldest item. */
 export function lateness(seconds: number | null, nothing: string, textOf: (age: string) => string, remedy: string) {
   if (seconds === null) return ok(nothing);
   const text = textOf(ago(seconds));

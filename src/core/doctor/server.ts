@@ -4,7 +4,7 @@ import { most_skew_ms } from '../values/clock.ts';
 import { ago, counted, size } from './amounts.ts';
 import { check, error, ok, rowOf, type Session, warning } from './check.ts';
 
-/** Of its connections. */
+/** The share of its connections. */
 const full_share = 0.9;
 /** Transactions until Postgres refuses to write come to two billion: autovacuum begins at 200 million. */
 const old_transactions = 1_000_000_000;
@@ -111,7 +111,7 @@ export const serverChecks = [
   }),
 ];
 
-/** How far this machine is ahead, in milliseconds. Less than the way there and back takes cannot be told. */
+/** Returns how far this machine is ahead, in milliseconds. Less than the round trip cannot be measured. */
 async function readClock(on: Session): Promise<number> {
   const before = Date.now();
   const { rows } = await on.query<{ now: number }>(

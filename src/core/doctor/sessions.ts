@@ -1,11 +1,11 @@
-/** What sessions of the server hold up, whose they are. */
+/** Checks the sessions of the server that hold up others, whosever they are. */
 import sql from 'sql-template-tag';
 import { ago, named } from './amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from './check.ts';
 
 const long_s = 300;
 const longest_s = 3_600;
-/** Of those in a transaction that do nothing. */
+/** The time for which a session may be idle in a transaction. */
 const idle_s = 60;
 const waits_s = 5;
 /** Versions of rows that this many transactions have left are seen to be kept. */

@@ -6,7 +6,7 @@ import { check, error, ok, rowsOf, warning } from './check.ts';
 /** Dead rows that a table may have: so many, or a share of those that live. Autovacuum comes at a fifth. */
 const few_dead = 50_000;
 const dead_share = 0.4;
-/** Of rows, from which on a table without statistics is read by bad plans. */
+/** The number of rows from which a table without statistics is read by bad plans. */
 const many_rows = 10_000;
 const weeks_ahead = 2;
 

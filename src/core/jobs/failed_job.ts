@@ -1,4 +1,4 @@
-/** What the log says of jobs that fail. Never their payload, which may hold what belongs to a tenant: the ids in it say what a job is about. */
+/** Logs jobs that fail. Never logs their payload, which may hold what belongs to a tenant: the ids in it say what a job is about. */
 import type { Job, WorkerEvents } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { logFailure } from '../postgres/outage.ts';

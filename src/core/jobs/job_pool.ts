@@ -198,7 +198,7 @@ const jobOf =
     }
   };
 
-/** What it says of a job that failed holds the whole payload: `logFailures` says it instead. */
+/** Its own message about a failed job holds the whole payload: `logFailures` logs it instead. */
 const workerLogger = (log: Logger): WorkerLogger =>
   new WorkerLogger(() => (level, message, meta) => {
     if (meta?.failure) return;

@@ -1,4 +1,4 @@
-/** What is kept for a while: how long, how it goes, and how far behind that is. */
+/** The retention of data: its time, its deletion, and the delay of that. */
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { position_days } from '../exports/position.ts';
 import { type Database, run } from '../postgres/database.ts';
@@ -15,7 +15,7 @@ export interface Kept {
   days(retention: Retention): number | null;
   /** Selects when the oldest row was made, as `at`, by an index; null where there is none. */
   oldest: Sql;
-  /** How many days later they go, because they go many at a time. */
+  /** The days by which they go later, because they go many at a time. */
   late_days: number;
 }
 
@@ -73,13 +73,13 @@ export async function purgeExpired(tx: Tx, retention: Retention, at: string, mos
   return largest;
 }
 
-/** How it stands with a kind. */
+/** The state of a kind. */
 export interface Retained {
   kind: string;
   setting: string | null;
-  /** How long they are kept; null: for ever. */
+  /** The retention in days; null: for ever. */
   days: number | null;
-  /** When the oldest one was made; null: there is none. */
+  /** The time of the oldest one; null: there is none. */
   oldest_at: string | null;
   /** Since how many days the oldest one should be gone; 0: it should not. */
   behind_days: number;

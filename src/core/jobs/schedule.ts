@@ -127,7 +127,7 @@ export async function register(store: Store, schedules: Schedule[]): Promise<voi
   );
 }
 
-/** How late each schedule is, in seconds: how long its oldest tick that has not run is overdue. One that nobody has registered yet is not. */
+/** Returns the delay of each schedule, in seconds, by its oldest tick that has not run. One that nobody has registered yet has none. */
 export async function lateSchedules(
   on: Pick<pg.ClientBase, 'query'>,
   schedules: Schedule[],

@@ -15,11 +15,11 @@ const look_every_ms = 10_000;
 const tell_every_ms = 600_000;
 
 export interface Hold {
-  /** When it was found. */
+  /** The time at which it was found. */
   since: string;
   /** The time of the state that was restored: what happened after it may be lost. */
   state_at: string;
-  /** What it was found by. */
+  /** The sign by which it was found. */
   reason: string;
 }
 
@@ -57,7 +57,7 @@ export async function restoredHold(on: Pick<Database, 'query'>): Promise<Hold | 
   return hold;
 }
 
-/** What `/readyz` says besides, as this process saw it last: nothing where all goes on. */
+/** Returns the hold for `/readyz`, as this process saw it last: nothing where there is none. */
 export const heldNow = (): { held?: string } => (seen?.hold ? { held: holdText(seen.hold) } : {});
 
 /** A sentence for people. */

@@ -1,4 +1,4 @@
-/** What `/readyz?verbose` says of a process: nothing secret, and nothing of tenants. */
+/** Answers `/readyz?verbose` about a process: nothing secret, and nothing of tenants. */
 
 import { waitingFor } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
@@ -8,18 +8,18 @@ import { heldNow } from './hold.ts';
 export interface Condition {
   name: string;
   state: 'ok' | 'warning' | 'error';
-  /** What is the matter. Null: nothing. */
+  /** The problem. Null: none. */
   text: string | null;
 }
 
 export interface Readiness {
-  /** What is missing, as a sentence; undefined where nothing is. */
+  /** Returns what is missing, as a sentence; undefined where nothing is. */
   why(on: Pick<Database, 'query'>): Promise<string | undefined>;
   /** Each condition by itself. */
   conditions(on: Pick<Database, 'query'>): Promise<Condition[]>;
 }
 
-/** What `?verbose` answers: also what the process knows of itself. */
+/** Returns the answer to `?verbose`: also what the process knows of itself. */
 export function verboseReadiness(found: Condition[], database: Database) {
   const { totalCount, idleCount, options } = database;
   const skew_s = skewMs() / 1_000;
@@ -37,8 +37,8 @@ export function verboseReadiness(found: Condition[], database: Database) {
   };
 }
 
-/** Where Postgres does not answer. */
+/** The condition of a database that does not answer. */
 export const unreachable: Condition = { name: 'database', state: 'error', text: 'The database does not answer.' };
 
-/** Whether a URL asks for it: `?verbose`, also with a value. */
+/** Returns whether a URL asks for it: `?verbose`, also with a value. */
 export const isVerbose = (url: string): boolean => new URLSearchParams(url.split('?')[1]).has('verbose');

@@ -25,10 +25,10 @@ interface MetricsOptions {
   role: Role;
   port: number;
   host: string;
-  /** Where Postgres is: the metrics have a connection of their own. */
+  /** The URL of Postgres: the metrics have a connection of their own. */
   url: string;
   store: Store;
-  /** What `/readyz` says. */
+  /** The conditions of `/readyz`. */
   readiness: Readiness;
   backlogs: Backlog[];
   log: Logger;

@@ -15,7 +15,7 @@ export interface DatabaseOptions {
   size: number;
   /** The application name of the connections. */
   name: string;
-  /** Whether a pooler lends sessions of Postgres for no longer than a transaction. */
+  /** True if a pooler lends sessions of Postgres for no longer than a transaction. */
   is_shared?: boolean;
   log?: Logger;
   /** The time for which a server that owes an answer may be silent before its connection is given up. */

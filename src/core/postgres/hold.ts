@@ -4,9 +4,9 @@ import type { Tx } from './transaction.ts';
 export interface HoldState {
   /** Nothing may leave: the database is an older state of itself, and no operator has resumed yet. */
   is_held: boolean;
-  /** What is older may have left before: it is looked up. Null: the database never was restored. */
+  /** The time of the restore: older emails and payouts may have left before, and are looked up. Null: the database never was restored. */
   restored_at: string | null;
-  /** Whether an operator has seen to payouts that the restore lost as a whole. */
+  /** True if an operator has seen to payouts that the restore lost as a whole. */
   is_compared: boolean;
 }
 

@@ -88,7 +88,7 @@ export interface Migrated {
   unknown: string[];
 }
 
-/** What of the migrations is in, file by file. */
+/** Returns the state of the migrations, file by file. */
 export async function whatIsMigrated(on: Pick<pg.Pool, 'query'>): Promise<Migrated> {
   const { rows } = await on.query<{ is_new: boolean }>(`select to_regclass('migration.applied') is null as is_new`);
   const files = [...(await filesIn(sql_dir, 'migrations')), ...(await filesIn(sql_dir, 'live'))].map(

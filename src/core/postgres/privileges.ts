@@ -173,10 +173,10 @@ export async function restoreProtection(client: Session, report: (line: string) 
   return lost.flatMap(({ statement }) => (still.has(statement) ? [] : [statement]));
 }
 
-/** What the roles of the service lack, and which tables are not protected. */
+/** Returns the privileges that the service's roles lack, and the tables that are not protected. */
 export const missingPrivileges = (client: Session): Promise<Missing[]> => readMissing(client);
 
-/** What data logins may do, and must not. */
+/** Returns the privileges that data logins have and must not have. */
 export const lostProtection = (client: Session): Promise<Missing[]> => readMissing(client, 'lost_protection');
 
 /** Each schema of the service may have a function that returns the privileges it lacks. */

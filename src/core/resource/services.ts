@@ -31,7 +31,7 @@ export interface Services {
   retention?: Retention | undefined;
 }
 
-/** How many days what grows is kept. */
+/** The retention of growing data, in days. */
 export interface Retention {
   /** Events, deliveries and their attempts. */
   event_days: number;

@@ -1,7 +1,7 @@
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 
-/** What the owner of an organization is emailed. */
+/** The email to the owner of an organization. */
 interface OwnerMail {
   organization_id: string;
   subject: string;

@@ -89,7 +89,7 @@ export const id_header = 'X-Rail-Message';
 /** Holds the key of the step that an email is: by it the email is known where the database has forgotten it. */
 export const step_header = 'X-Rail-Step';
 
-/** What a step of a campaign for a prospect is known by, whichever row it has. It tells neither of them. */
+/** Returns the key of a step of a campaign for a prospect, whichever row it has. It reveals neither of them. */
 export const stepKey = (step: { campaign_id: string; prospect_id: string; step_index: number }): string =>
   createHash('sha256')
     .update(JSON.stringify([step.campaign_id, step.prospect_id, step.step_index]))

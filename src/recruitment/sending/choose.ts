@@ -27,7 +27,7 @@ interface Limits {
   campaigns: Sending[];
   plan: { left: number; daily_sends: number | null };
   now: Date;
-  /** Whether what is lost may have sent some of it before. */
+  /** True if the lost part of the database may have sent some of it before. */
   is_restored: boolean;
 }
 

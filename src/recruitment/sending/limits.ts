@@ -23,7 +23,7 @@ export interface Queue {
   timezone: string;
   /** It is deleted, and a worker has died amid an email of it. */
   is_deleted: boolean;
-  /** What it sent since then is to be looked for first: see `look_back.ts`. Null: nothing is. */
+  /** The time from which its sent emails are to be looked for first: see `look_back.ts`. Null: none are. */
   looks_back_to: string | null;
   /** The earliest time of its next email. */
   free_at: string | null;

@@ -28,7 +28,7 @@ export interface Before {
 export const keyOf = ({ campaign_id, prospect_id, next_step }: Candidate): string =>
   stepKey({ campaign_id, prospect_id: prospect_id ?? '', step_index: next_step });
 
-/** What was sent before of what has these keys. */
+/** Returns the emails that were sent before, by these keys. */
 export async function sentBefore(tx: Tx, keys: string[]): Promise<Map<string, Before>> {
   if (keys.length === 0) return new Map();
   const rows = await tx.all<Before & { key: string }>(
@@ -64,7 +64,7 @@ export async function lookBack(context: WorkerContext, queue: QueueKey, since: s
   return true;
 }
 
-/** What is known to be sent, or given up, has no turn again. */
+/** Stores the found emails, but for those that are known to be sent, or given up: they are not sent again anyway. */
 const keepCopies = (tx: Tx, copies: FoundCopy[]): Promise<object[]> =>
   tx.all(sql`
     insert into recruitment.sent_before (organization_id, key, message_id, sent_at, created_at)

@@ -1,4 +1,4 @@
-/** Which of some names somebody meant who wrote another. */
+/** Finds the name that somebody meant who wrote another. */
 
 /** The one that is meant: it has the other as a part, or differs by a letter in three. Undefined where none is near. */
 export function nearest(given: string, names: string[]): string | undefined {
