@@ -120,6 +120,12 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.fixture('rules');
     return (await world.make('sales')).commissions[0].id;
   },
+  'commissions.release': async (world) => {
+    await world.fixture('rules');
+    const { id } = (await world.make('sales')).commissions[0];
+    await world.caller.post(`/v1/commissions/${id}/hold`);
+    return id;
+  },
   'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
   'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
   'payout_batches.send': async (world) => (await payoutToWallet(world)).batch_id,

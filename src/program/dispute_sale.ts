@@ -40,7 +40,7 @@ export const disputeOperations: Operation[] = [
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
-      const { sale } = await lockSale(tx, body.sale_id);
+      const { sale } = await lockSale(tx, body.sale_id, { param: 'sale_id' });
       return openDispute(tx, sale, body);
     },
   }),

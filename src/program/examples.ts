@@ -173,7 +173,7 @@ export const examples: Examples = {
       reply: { reversed_at: times.change, reversal_reason: "The customer's bank refused the refund." },
     },
     'disputes.create': {
-      body: pick(dispute, 'sale_id', 'amount_minor', 'external_dispute_id', 'reason'),
+      body: pick(dispute, 'sale_id', 'external_dispute_id', 'reason'),
     },
     'disputes.close': {
       body: { outcome: 'won' },

@@ -75,8 +75,12 @@ export const saleStatus = (amount_minor: number, refunded_minor: number): Sale['
 };
 
 /** The sale, locked after its customer: the order in which a new sale takes these locks. */
-export async function lockSale(tx: Tx, sale_id: string): Promise<{ sale: Sale; customer: Customer | undefined }> {
-  const { customer_id } = await sales.get(tx, sale_id);
+export async function lockSale(
+  tx: Tx,
+  sale_id: string,
+  { param = 'id' }: { param?: string } = {},
+): Promise<{ sale: Sale; customer: Customer | undefined }> {
+  const { customer_id } = await sales.get(tx, sale_id, { param });
   const customer = customer_id === null ? undefined : await lockCustomer(tx, customer_id);
   return { sale: await sales.get(tx, sale_id, { lock: true }), customer };
 }
