@@ -51,6 +51,8 @@ export function soakServers({ files: only }: { files: string[] }): void {
       );
       t.comment(`Postgres ${server?.version}`);
       t.ok(server?.version.startsWith(version));
+      // Some tests make roles and databases as the service's own user, who is a superuser of the embedded Postgres.
+      await query(cluster.superuser_url, 'alter role rail superuser');
       await query(cluster.superuser_url, `create database ${template} owner rail`);
       await prepareTemplate(cluster.url);
       for (const file of files) t.equal(await runFile(file, cluster.url), 0, file);
