@@ -24,7 +24,7 @@ export const checks = [
       from program.payout_attempt a
       where a.status = 'in_doubt' and a.next_poll_at is not null and a.began_at < now() - make_interval(hours => ${doubt_hours})
       order by a.began_at`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No payout has been in doubt for an hour.')
         : warning(
@@ -39,7 +39,7 @@ export const checks = [
       from program.payout_attempt a
       where a.status = 'processing' and a.next_poll_at is not null and a.began_at < now() - make_interval(days => ${processing_days})
       order by a.began_at`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No provider has kept a payout for a week.')
         : warning(`With their provider: ${payoutsOf(found)}.`, 'Ask the provider what became of them.'),
@@ -52,7 +52,7 @@ export const checks = [
       where b.stage = 'generating' and b.deleted_at is null and b.created_at < now() - interval '1 hour'
         and coalesce(b.scheduled_for, b.created_at) < now() - interval '1 hour'
       order by b.created_at`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No batch of payouts is being created for long.')
         : error(
@@ -66,7 +66,7 @@ export const checks = [
       select extract(epoch from now() - min(j.created_at))::float8 as seconds
       from core.jobs() j
       where j.task in ('program/fold_reports', 'program/fold_tallies', 'program/rebuild_reports') and j.state <> 'cancelled'`),
-    judge({ seconds }) {
+    assess({ seconds }) {
       if (seconds === null) return ok('The sums of reports and lists are up to date.');
       const text = `The oldest job that folds sums of reports and lists has been there for ${ago(seconds)}.`;
       if (seconds <= late_fold_s) return ok(text);

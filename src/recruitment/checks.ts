@@ -15,7 +15,7 @@ export const checks = [
       from recruitment.inbox i
       where i.deleted_at is null and i.disconnected_reason in ('auth_failed', 'connection_failed')
       order by i.disconnected_at desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('All inboxes can log in, but those that were disabled.')
         : warning(
@@ -31,7 +31,7 @@ export const checks = [
       where i.status = 'connected' and i.deleted_at is null
         and greatest(i.imap_last_seen_at, i.connected_at) < now() - ${unread_s} * interval '1 second'
       order by 2 desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('All connected inboxes are read.')
         : warning(
@@ -50,7 +50,7 @@ export const checks = [
           where m.state = 'planned' and m.sequence_id is null and (m.due_at is null or m.due_at <= now())
         )
       ))::float8 as seconds`),
-    judge: ({ seconds }) =>
+    assess: ({ seconds }) =>
       lateness(
         seconds,
         'No email of a campaign could be sent and is not.',
@@ -64,7 +64,7 @@ export const checks = [
       select count(*)::int as emails, extract(epoch from now() - min(m.look_up_at))::float8 as seconds
       from recruitment.message m
       where m.state = 'unknown'`),
-    judge({ emails, seconds }) {
+    assess({ emails, seconds }) {
       if (emails === 0) return ok('Of all emails it is known whether they were sent.');
       const text = `${counted(emails, 'email')} may have been sent, and ${emails === 1 ? 'was' : 'were'} not found in the mailbox.`;
       if ((seconds ?? 0) <= unknown_s) return ok(text);
@@ -85,7 +85,7 @@ export const checks = [
       from recruitment.import i
       where i.state in ('queued', 'running') and i.created_at < now() - interval '6 hours'
       order by 2 desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No search, scan or import runs for long.')
         : warning(

@@ -20,7 +20,7 @@ export const checks = [
       from (values (1)) as one
       left join lateral (select p.organization_id, p.event_id from webhooks.pending_event p order by p.position limit 1) as first on true
       left join webhooks.event e on e.organization_id = first.organization_id and e.id = first.event_id`),
-    judge: ({ seconds }) =>
+    assess: ({ seconds }) =>
       lateness(
         seconds,
         'No event waits for its deliveries.',
@@ -39,7 +39,7 @@ export const checks = [
       ) as first
       join webhooks.delivery d on d.organization_id = first.organization_id and d.id = first.delivery_id
       where not e.slow`),
-    judge: ({ endpoints, seconds }) =>
+    assess: ({ endpoints, seconds }) =>
       lateness(
         seconds,
         'No delivery waits.',
@@ -53,7 +53,7 @@ export const checks = [
       select extract(epoch from now() - min(d.next_attempt_at))::float8 as seconds
       from webhooks.delivery d
       where d.next_attempt_at < now()`),
-    judge({ seconds }) {
+    assess({ seconds }) {
       if (seconds === null) return ok('No retry is overdue.');
       const text = `The oldest retry of a delivery was due ${ago(seconds)} ago.`;
       return seconds > late_retry_s ? warning(text, "See jobs/schedules, and 'npx --no rail runs'.") : ok(text);
@@ -77,7 +77,7 @@ export const checks = [
       ) as newest
       where e.status = 'enabled' and e.deleted_at is null and newest.delivered = 0 and newest.failed >= ${least_failed}
       order by newest.failed desc, e.id`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No endpoint fails.')
         : warning(
@@ -92,7 +92,7 @@ export const checks = [
       from webhooks.endpoint e
       where e.status = 'disabled' and e.deleted_at is null and e.disabled_reason like 'Disabled: the last%' and e.updated_at > now() - interval '7 days'
       order by e.updated_at desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No endpoint was disabled within 7 days because it failed.')
         : warning(
@@ -106,7 +106,7 @@ export const checks = [
       select count(*)::int as expired
       from webhooks.endpoint_queue e
       where e.leased_by is not null and e.lease_until < clock_timestamp() - interval '1 minute'`),
-    judge: ({ expired }) =>
+    assess: ({ expired }) =>
       expired === 0
         ? ok('All endpoints that are sent to have a worker that lives.')
         : error(`${counted(expired, 'endpoint is', 'endpoints are')} held by a worker that is gone.`, look),

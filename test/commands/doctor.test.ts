@@ -178,9 +178,9 @@ t.test('a transaction that is left open, and who waits for its locks, are found'
   const lines = await linesWith();
   t.match(lines.get('service/mail'), { state: 'warning', text: /could not be checked: .*lock timeout/ });
   const later = async (name: string) => {
-    const { read, judge } = await checkNamed(name);
+    const { read, assess } = await checkNamed(name);
     const rows = (await read(rail.store.database as unknown as pg.Client)) as { seconds: number }[];
-    return judge(rows.map((row) => ({ ...row, seconds: row.seconds + 600 })));
+    return assess(rows.map((row) => ({ ...row, seconds: row.seconds + 600 })));
   };
   t.match(await later('postgres/transactions'), {
     state: 'warning',

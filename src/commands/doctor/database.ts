@@ -19,7 +19,7 @@ const encryptionKey = (config: Config): AnyCheck =>
   check({
     name: 'service/encryption_key',
     read: async (on) => ({ key_id: await storedKeyId(on as pg.Client), key_ids: (await readVault(config)).key_ids }),
-    judge({ key_id, key_ids }) {
+    assess({ key_id, key_ids }) {
       if (key_id === undefined) return ok('The database was not used with a key yet.');
       if (!key_ids.includes(key_id))
         return error(
@@ -59,7 +59,7 @@ const readReplica = (url: string): AnyCheck =>
       const [{ id }, replica] = await Promise.all([replicaOf(on), ofReplica(url)]);
       return { id, replica };
     },
-    judge({ id, replica }) {
+    assess({ id, replica }) {
       const remedy = 'Reports, data logins and GraphQL fail meanwhile: check DATABASE_READ_URL, or leave it unset.';
       if (typeof replica === 'string') return error(`DATABASE_READ_URL cannot be read: ${replica}.`, remedy);
       if (replica.id !== id) return error('DATABASE_READ_URL is another database than DATABASE_URL.', remedy);

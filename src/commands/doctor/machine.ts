@@ -17,7 +17,7 @@ const diskOf = ({ RAIL_DATA_DIR: folder, DATABASE_URL }: Config): AnyCheck =>
   check({
     name: 'machine/disk',
     read: async () => (existsSync(folder) ? statfs(folder) : undefined),
-    judge(found) {
+    assess(found) {
       const whose = DATABASE_URL ? ' That of Postgres is not known here.' : '';
       if (!found) return ok(`${folder} is not there.${whose}`);
       const free = found.bavail / Math.max(found.blocks, 1);
@@ -38,7 +38,7 @@ const nameServersOf = ({ RAIL_WEBHOOK_NAME_SERVERS, BASE_URL }: Config): AnyChec
       const asked = servers.map(async (server) => ({ server, failure: await failureOf(server, name) }));
       return Promise.all(asked);
     },
-    judge(found) {
+    assess(found) {
       const all = named(found.map(({ server }) => server));
       const failed = found.flatMap(({ server, failure }) => (failure ? [`${server} (${failure})`] : []));
       if (failed.length === 0) return ok(`Name servers answer: ${all}.`);
@@ -78,7 +78,7 @@ const baseUrlOf = ({ BASE_URL }: Config): AnyCheck =>
         return { failure: cause?.message || message };
       }
     },
-    judge(found) {
+    assess(found) {
       if (!found) return ok('BASE_URL is not set.');
       if (found.status === 200) return ok(`${BASE_URL} answers, and is ready.`);
       const said = found.status === undefined ? found.failure : `it answers ${found.status} at /readyz`;

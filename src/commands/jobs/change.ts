@@ -82,9 +82,9 @@ async function change(
   confirmed: number | undefined,
   is_asked: boolean,
 ): Promise<Outcome> {
-  const judged = found.map((job) => ({ job, reason: whyNot(action, job) }));
-  const jobs = judged.filter(({ reason }) => reason === undefined).map(({ job: { is_free: _, ...job } }) => job);
-  const refused = judged.flatMap(({ job: { id }, reason }) => (reason === undefined ? [] : [{ id, reason }]));
+  const checked = found.map((job) => ({ job, reason: whyNot(action, job) }));
+  const jobs = checked.filter(({ reason }) => reason === undefined).map(({ job: { is_free: _, ...job } }) => job);
+  const refused = checked.flatMap(({ job: { id }, reason }) => (reason === undefined ? [] : [{ id, reason }]));
   if (confirmed !== undefined && confirmed !== jobs.length)
     throw new Error(
       `${grouped(jobs.length)} jobs match, and --confirm says ${grouped(confirmed)}: nothing was changed.`,

@@ -21,7 +21,7 @@ export interface Check<Read> {
   /** In a transaction that only reads. */
   read(on: Session): Promise<Read>;
   /** Pure: reads nothing further. */
-  judge(found: Read): Finding;
+  assess(found: Read): Finding;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each check reads what it likes
@@ -62,9 +62,9 @@ const lock_ms = 1_000;
  * @param on left out where the checks read nothing of the database
  */
 export async function* examine(checks: AnyCheck[], on?: Session): AsyncGenerator<Line> {
-  for (const { name, read, judge } of checks) {
+  for (const { name, read, assess } of checks) {
     const found = on ? inTransaction(on, read) : read(nowhere);
-    yield { name, ...(await found.then(judge).catch(unchecked)) };
+    yield { name, ...(await found.then(assess).catch(unchecked)) };
   }
 }
 

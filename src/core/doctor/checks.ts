@@ -17,7 +17,7 @@ const migrate = "Run 'npx --no rail migrate'.";
 const migrationCheck = check({
   name: 'postgres/migrations',
   read: whatIsMigrated,
-  judge({ missing, differing, unknown }) {
+  assess({ missing, differing, unknown }) {
     if (missing.length > 0) return error(`${counted(missing.length, 'file')} missing: ${named(missing, 2)}.`, migrate);
     if (unknown.length > 0)
       return warning(
@@ -35,7 +35,7 @@ const schemaChecks = [
     read: rowOf<{ is_here: boolean }>(
       sql`select exists (select from core.cluster c join pg_control_system() s using (system_identifier)) as is_here`,
     ),
-    judge: ({ is_here }) =>
+    assess: ({ is_here }) =>
       is_here
         ? ok('The database is in the cluster that it was made in, or was migrated since.')
         : error('The database was restored from a dump, and not migrated since.', migrate),
@@ -43,7 +43,7 @@ const schemaChecks = [
   check({
     name: 'postgres/privileges',
     read: missingPrivileges,
-    judge(missing) {
+    assess(missing) {
       const [first] = missing;
       if (!first)
         return ok('The role rail_api may do what it must, and no more. All tables of organizations are protected.');
@@ -56,7 +56,7 @@ const schemaChecks = [
   check({
     name: 'postgres/data_logins',
     read: lostProtection,
-    judge: (lost) =>
+    assess: (lost) =>
       lost[0]
         ? warning(
             `Data logins may do too much: ${lost[0].subject}: ${lost[0].missing}.`,

@@ -65,7 +65,7 @@ export const processChecks = [
       from core.process p
       where p.seen_at > now() - interval '3 minutes'
       order by p.role, p.name`),
-    judge(found) {
+    assess(found) {
       if (found.length === 0)
         return warning('No process of Rail runs.', "Begin 'npx --no rail api' and 'npx --no rail worker'.");
       const roles = [...Map.groupBy(found, ({ role }) => role)].map(([role, those]) => `${those.length} ${role}`);
@@ -78,7 +78,7 @@ export const processChecks = [
     name: 'service/clocks',
     read: rowsOf<Process>(sql`
       select p.name, p.clock_skew_ms from core.process p where p.seen_at > now() - interval '3 minutes' and p.clock_skew_ms <> 0`),
-    judge(found) {
+    assess(found) {
       if (found.length === 0) return ok("The clocks of all processes agree with Postgres'.");
       const texts = found.map(
         ({ name, clock_skew_ms: ms }) => `${name} is ${ago(Math.abs(ms) / 1_000)} ${ms > 0 ? 'ahead' : 'behind'}`,
@@ -89,7 +89,7 @@ export const processChecks = [
   check({
     name: 'service/held',
     read: (on) => restoredHold(on as pg.Pool),
-    judge: (hold) =>
+    assess: (hold) =>
       hold === undefined
         ? ok('Emails and payouts are not held.')
         : error(
@@ -107,7 +107,7 @@ export const processChecks = [
           and l.database = (select d.oid from pg_database d where d.datname = current_database())
       ) as is_alive
       from core.worker w`),
-    judge(found) {
+    assess(found) {
       const alive = found.filter(({ is_alive }) => is_alive);
       if (alive.length > 0)
         return ok(`${counted(alive.length, 'worker')} on ${named([...new Set(alive.map(({ host }) => host))])}.`);

@@ -37,7 +37,7 @@ export const queueChecks = [
         (array_agg(j.task order by j.since))[1] as task
       from core.jobs() j
       where j.state = 'ready'`),
-    judge: ({ jobs, seconds, task }) =>
+    assess: ({ jobs, seconds, task }) =>
       lateness(
         seconds,
         'No job is due.',
@@ -52,7 +52,7 @@ export const queueChecks = [
       from core.jobs() j
       where j.state = 'running' and j.since < now() - ${long_run_s} * interval '1 second'
       order by j.since`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No job runs for long.')
         : warning(
@@ -68,7 +68,7 @@ export const queueChecks = [
       where j.last_error is not null and j.attempts between ${attempts_told} and j.max_attempts - 1
       group by j.task
       order by 2 desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No job fails again and again.')
         : warning(
@@ -81,7 +81,7 @@ export const queueChecks = [
     read: rowsOf<ByTask>(
       sql`select j.task, count(*)::int as jobs from core.jobs() j where j.state = 'failed' group by j.task order by 2 desc`,
     ),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No job has failed for good.')
         : error(
@@ -95,7 +95,7 @@ export const queueChecks = [
       known: Object.keys(await findTasks()),
       waiting: await rowsOf<ByTask>(sql`select j.task, count(*)::int as jobs from core.jobs() j group by j.task`)(on),
     }),
-    judge({ known, waiting }) {
+    assess({ known, waiting }) {
       const unknown = waiting.filter(({ task }) => !known.includes(task));
       if (unknown.length === 0) return ok('All jobs are of tasks that this version has.');
       return error(
@@ -112,7 +112,7 @@ export const queueChecks = [
         count(*) filter (where m.error is not null) as refused
       from core.outgoing_mail m
       where m.sent_at is null and m.created_at > now() - interval '7 days'`),
-    judge({ waiting, seconds, refused }) {
+    assess({ waiting, seconds, refused }) {
       if (refused > 0)
         return warning(
           `${counted(refused, 'email')} of the last 7 days to owners and partners ${refused === 1 ? 'was' : 'were'} not sent.`,
@@ -134,7 +134,7 @@ export const queueChecks = [
       from core.data_login l
       where l.revoked_at is null and l.expires_at between now() and now() + interval '14 days'
       order by 2`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('No login expires within 14 days.')
         : warning(
@@ -149,7 +149,7 @@ export const scheduleCheck = (schedules: Schedule[]): AnyCheck =>
   check({
     name: 'jobs/schedules',
     read: (on: Session) => lateSchedules(on, schedules),
-    judge(lags) {
+    assess(lags) {
       const late = lags.filter(({ late_s: seconds }) => seconds > late_schedule_s);
       if (late.length === 0) return ok(`All ${lags.length} schedules run in time.`);
       const worst = late.toSorted((a, b) => b.late_s - a.late_s);

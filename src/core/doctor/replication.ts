@@ -13,7 +13,7 @@ export const replicationChecks = [
       select coalesce(nullif(r.application_name, ''), host(r.client_addr), 'a replica') as name, r.state,
         pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn)::float8 as bytes, extract(epoch from r.replay_lag)::float8 as seconds
       from pg_stat_replication r`),
-    judge(found) {
+    assess(found) {
       if (found.length === 0) return ok('No replica is connected.');
       const texts = found.map(({ name, state, bytes, seconds }) =>
         state === null
@@ -31,7 +31,7 @@ export const replicationChecks = [
       select s.slot_name as name, s.active, pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::float8 as bytes, s.wal_status
       from pg_replication_slots s
       order by 3 desc nulls last`),
-    judge(found) {
+    assess(found) {
       if (found.length === 0) return ok('There is no replication slot.');
       const texts = found.map(
         ({ name, active, bytes, wal_status }) =>
@@ -50,7 +50,7 @@ export const replicationChecks = [
       select
         case when has_function_privilege('pg_ls_waldir()', 'execute') then (select sum(w.size)::float8 from pg_ls_waldir() w) end as bytes,
         (select pg_size_bytes(current_setting('max_wal_size')))::float8 as most`),
-    judge([found]) {
+    assess([found]) {
       const { bytes, most } = found as { bytes: number | null; most: number };
       if (bytes === null) return ok(`max_wal_size is ${size(most)}. Members of pg_monitor see the size of the WAL.`);
       const text = `The WAL takes ${size(bytes)}; max_wal_size is ${size(most)}.`;

@@ -16,7 +16,7 @@ export const serverChecks = [
     read: rowOf<{ version: string; is_replica: boolean; user: string; up_s: number }>(sql`
       select current_setting('server_version') as version, pg_is_in_recovery() as is_replica, current_user as user,
         extract(epoch from now() - pg_postmaster_start_time())::float8 as up_s`),
-    judge: ({ version, is_replica, user, up_s }) =>
+    assess: ({ version, is_replica, user, up_s }) =>
       is_replica
         ? error(`It is a replica: it takes no writes.`, 'Set DATABASE_URL to the primary, or promote this server.')
         : ok(`Version ${version}, as ${user}, up for ${ago(up_s)}.`),
@@ -24,7 +24,7 @@ export const serverChecks = [
   check({
     name: 'postgres/clock',
     read: readClock,
-    judge(skew_ms) {
+    assess(skew_ms) {
       if (Math.abs(skew_ms) <= most_skew_ms) return ok("The clock of this machine agrees with Postgres'.");
       const by = `${ago(Math.abs(skew_ms) / 1_000)} ${skew_ms > 0 ? 'ahead of' : 'behind'} Postgres'`;
       return error(`The clock of this machine is ${by}.`, 'Synchronize both clocks (NTP).');
@@ -42,7 +42,7 @@ export const serverChecks = [
           - coalesce(current_setting('reserved_connections', true)::int, 0) as most,
         (select count(*) from core.process p where p.seen_at > now() - interval '3 minutes') as processes,
         (select coalesce(sum(p.connections), 0) from core.process p where p.seen_at > now() - interval '3 minutes') as wanted`),
-    judge({ open, most, processes, wanted }) {
+    assess({ open, most, processes, wanted }) {
       const text = `${open} of ${most} connections are open; ${counted(processes, 'process', 'processes')} of Rail may open ${wanted}.`;
       if (open >= most * full_share) return error(text, 'Raise max_connections, or lower DATABASE_POOL_SIZE.');
       if (wanted > most)
@@ -58,7 +58,7 @@ export const serverChecks = [
       select current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,
         current_setting('synchronous_commit') as synchronous_commit, current_setting('autovacuum') as autovacuum,
         current_setting('track_counts') as track_counts`),
-    judge({ fsync, full_page_writes, synchronous_commit, autovacuum, track_counts }) {
+    assess({ fsync, full_page_writes, synchronous_commit, autovacuum, track_counts }) {
       const lost = Object.entries({ fsync, full_page_writes }).flatMap(([name, value]) =>
         value === 'off' ? [name] : [],
       );
@@ -82,7 +82,7 @@ export const serverChecks = [
     read: rowOf<{ age: number }>(
       sql`select age(d.datfrozenxid)::int as age from pg_database d where d.datname = current_database()`,
     ),
-    judge({ age }) {
+    assess({ age }) {
       const text = `The oldest row is ${age.toLocaleString('en')} transactions old.`;
       const remedy = 'End what postgres/snapshot names, then run VACUUM (FREEZE).';
       if (age > oldest_transactions) return error(`${text} Postgres refuses writes at 2,146,483,647.`, remedy);
@@ -107,7 +107,7 @@ export const serverChecks = [
             limit 3
           ) as t
         ) as largest`),
-    judge: ({ bytes, largest }) => ok(`The database takes ${size(bytes)}. Its largest tables: ${largest ?? 'none'}.`),
+    assess: ({ bytes, largest }) => ok(`The database takes ${size(bytes)}. Its largest tables: ${largest ?? 'none'}.`),
   }),
 ];
 

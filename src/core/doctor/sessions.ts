@@ -35,7 +35,7 @@ export const sessionChecks = [
       from pg_prepared_xacts p
       where p.database = current_database()
       order by seconds desc`),
-    judge(all) {
+    assess(all) {
       const found = all.filter(({ seconds, is_idle }) => seconds > (is_idle ? idle_s : long_s));
       const [oldest] = found;
       if (!oldest) return ok('No transaction is open for long.');
@@ -60,7 +60,7 @@ export const sessionChecks = [
       left join pg_locks l on l.pid = w.pid and not l.granted
       group by b.pid, b.application_name, b.usename, b.state
       order by 2 desc`),
-    judge(all_waiting) {
+    assess(all_waiting) {
       const found = all_waiting.filter(({ seconds }) => seconds > waits_s);
       if (found.length === 0) return ok('Nobody waits for a lock for long.');
       const all = found.map(
@@ -88,7 +88,7 @@ export const sessionChecks = [
         order by 1 desc
         limit 1
       ) as h on true`),
-    judge({ age, who }) {
+    assess({ age, who }) {
       if (who === null) return ok('No snapshot is held.');
       const text = `The oldest snapshot is ${age.toLocaleString('en')} transactions old, of ${who}.`;
       return age > many_transactions ? warning(`${text} Dead rows since then are kept.`, end) : ok(text);

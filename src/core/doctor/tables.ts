@@ -28,7 +28,7 @@ export const tableChecks = [
         coalesce(pg_relation_size(f.rest) > 0, false) as in_default
       from family f
       order by 2`),
-    judge(found) {
+    assess(found) {
       const late = found.filter(({ weeks }) => weeks < weeks_ahead);
       const remedy =
         "Run 'npx --no rail run webhooks/keep_partitions' and 'npx --no rail run program/keep_partitions'; 'npx --no rail runs' says why they fail.";
@@ -56,7 +56,7 @@ export const tableChecks = [
       where s.n_dead_tup > ${few_dead}::bigint and s.n_dead_tup > ${dead_share}::float8 * s.n_live_tup
       order by s.n_dead_tup desc
       limit 10`),
-    judge(found) {
+    assess(found) {
       if (found.length === 0) return ok('No table has many dead rows.');
       const texts = found.map(
         ({ name, dead, live, seconds }) =>
@@ -77,7 +77,7 @@ export const tableChecks = [
       where s.n_live_tup > ${many_rows}
         and not exists (select from pg_stats t where t.schemaname = s.schemaname and t.tablename = s.relname)
       order by s.n_live_tup desc`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('All large tables have statistics.')
         : warning(
@@ -94,7 +94,7 @@ export const tableChecks = [
       join pg_namespace n on n.oid = c.relnamespace
       where not i.indisvalid and n.nspname in (select core.own_schemas())
         and not exists (select from pg_stat_progress_create_index p where p.index_relid = i.indexrelid)`),
-    judge: (found) =>
+    assess: (found) =>
       found.length === 0
         ? ok('All indexes are valid.')
         : warning(

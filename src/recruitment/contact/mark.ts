@@ -206,10 +206,7 @@ function barOf(hash: KeyedHash, target: Target): Bar {
     : { kind: 'domain', hmac, domain: normaliseDomain(target.domain) };
 }
 
-/**
- * Stores the effects of an unsubscribe or a bounce, whatever else bars the address.
- * @returns whether something changed
- */
+/** Stores the effects of an unsubscribe or a bounce, whatever else bars the address. @returns whether something changed */
 export async function noteReason(
   tx: Tx,
   prospect_ids: string[],

@@ -32,9 +32,8 @@ export function canonicalKey(channel: Channel, text: string): string | undefined
 }
 
 /**
- * Returns whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of
- * its own; the id and the handle of a channel are two names of one. A page such as `/@jane` may be of the site's owner, where its key says
- * so.
+ * Returns whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of its
+ * own; the id and the handle of a channel are two names of one. A page such as `/@jane` may be of the site's owner, where its key says so.
  */
 export function contradicts(channel: Channel, key: string, url: string): boolean {
   const named = canonicalKey(channel, url);
