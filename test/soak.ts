@@ -59,6 +59,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'a warehouse subscribes to the publication rail_data, and has every row; a minute',
     run: async () => (await import('./data/subscriber_soak.ts')).soakSubscriber(),
   },
+  prometheus: {
+    doc: 'a real Prometheus (that of the machine, or of Debian) takes rules and dashboard, scrapes, and tells of every fault; ten minutes or so',
+    run: async () => (await import('./metrics/prometheus_soak.ts')).soakPrometheus(),
+  },
   outreach: {
     doc: 'kills workers and Postgres while emails are sent: [--kills 1000] [--sends 100000]; two hours or so, --kills 300 --sends 10000 some twenty minutes',
     run: async (asked) => (await import('./crash/outreach_soak.ts')).soakOutreach(asked),
