@@ -1,6 +1,6 @@
 import { core } from './core/index.ts';
 import { jobBacklog } from './core/jobs/backlog.ts';
-import { postgresBacklog } from './core/metrics/postgres.ts';
+import { postgresBacklog, replicaBacklog } from './core/metrics/postgres.ts';
 import type { Part } from './core/part.ts';
 import { data } from './data/index.ts';
 import { program } from './program/index.ts';
@@ -18,7 +18,12 @@ const parts: Part[] = [core, webhooks, data, ...products];
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
 /** The figures of the database in `/metrics`. */
-export const backlogs = [jobBacklog(schedules), postgresBacklog, ...parts.flatMap((part) => part.backlog ?? [])];
+export const backlogs = [
+  jobBacklog(schedules),
+  postgresBacklog,
+  replicaBacklog,
+  ...parts.flatMap((part) => part.backlog ?? []),
+];
 export const extensions = parts.flatMap((part) => part.extension ?? []);
 /** The checks of `rail doctor` on the database. */
 export const loadChecks = async () => [

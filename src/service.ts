@@ -14,7 +14,7 @@ import { isUnavailable } from './core/postgres/errors.ts';
 import { whyNotReady } from './core/postgres/migrate.ts';
 import { whyNoSpace } from './core/postgres/outage.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
-import type { Mailer, Services } from './core/resource/services.ts';
+import type { Mailer, Retention, Services } from './core/resource/services.ts';
 import type { EmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';
 import { createMailer } from './mail/smtp.ts';
@@ -118,13 +118,15 @@ export async function openServices(config: Config, log: Logger, database: Databa
     search_credentials: searchCredentials(config),
     visit_interval_ms: 1_000,
     mailer: await openMailer(config, base_url),
-    retention: {
-      event_days: config.EVENT_RETENTION_DAYS,
-      mail_days: config.MAIL_RETENTION_DAYS,
-      run_days: config.RUN_RETENTION_DAYS,
-    },
+    retention: retentionOf(config),
   };
 }
+
+export const retentionOf = (config: Config): Retention => ({
+  event_days: config.EVENT_RETENTION_DAYS,
+  mail_days: config.MAIL_RETENTION_DAYS,
+  run_days: config.RUN_RETENTION_DAYS,
+});
 
 function providerUrls(config: Config): Record<string, string> {
   const { RAIL_PAYPAL_URL, RAIL_WISE_URL, RAIL_STRIPE_URL, RAIL_BRAVE_URL, RAIL_YOUTUBE_URL } = config;

@@ -220,32 +220,42 @@ t.test('policies, privileges and partitions that are gone are found, and a clock
   t.equal((await linesWith()).get('postgres/privileges')?.state, 'ok');
 });
 
-t.test('jobs that failed, an unknown task, late schedules and endpoints that fail are found', async (t) => {
-  const caller = await rail.organization();
-  const receiver = await startReceiver(() => 500);
-  const { id: program_id } = await caller.post('/v1/programs', {
-    name: 'Acme',
-    currency: 'USD',
-    website_url: 'https://acme.example.com',
-  });
-  const endpoint = await caller.post('/v1/webhook_endpoints', { program_id, url: receiver.url });
-  for (const name of ['ada', 'bob', 'eve'])
-    await caller.post('/v1/partners', { program_id, email: `${name}@example.com` });
-  await rail.query(sql`select core.enqueue('[
+t.test(
+  'jobs that failed, an unknown task, late schedules, runs that are not deleted and endpoints that fail are found',
+  async (t) => {
+    const caller = await rail.organization();
+    const receiver = await startReceiver(() => 500);
+    const { id: program_id } = await caller.post('/v1/programs', {
+      name: 'Acme',
+      currency: 'USD',
+      website_url: 'https://acme.example.com',
+    });
+    const endpoint = await caller.post('/v1/webhook_endpoints', { program_id, url: receiver.url });
+    for (const name of ['ada', 'bob', 'eve'])
+      await caller.post('/v1/partners', { program_id, email: `${name}@example.com` });
+    await rail.query(sql`select core.enqueue('[
     {"identifier": "core/send_mail", "payload": {}, "max_attempts": 1}, {"identifier": "core/no_such_task", "payload": {}}]')`);
-  await rail.query(
-    sql`insert into core.schedule (name, since) values ('program/mature_commissions', now() - interval '2 hours')`,
-  );
-  const found = async () => {
-    const lines = await linesWith();
-    return ['jobs/failed', 'jobs/tasks', 'webhooks/endpoints', 'jobs/schedules'].every(
-      (name) => lines.get(name)?.state !== 'ok',
+    await rail.query(
+      sql`insert into core.schedule (name, since) values ('program/mature_commissions', now() - interval '2 hours')`,
     );
-  };
-  await eventually(found, 'all of these lines');
-  const lines = await linesWith();
-  t.match(lines.get('jobs/failed'), { state: 'error', text: '1 job has failed for good: core/send_mail (1).' });
-  t.match(lines.get('jobs/tasks'), { state: 'error', text: /core\/no_such_task \(1\)/ });
-  t.match(lines.get('webhooks/endpoints'), { state: 'warning', text: new RegExp(endpoint.id) });
-  t.match(lines.get('jobs/schedules'), { state: 'error', text: /program\/mature_commissions (2 hours|1\d\d minutes)/ });
-});
+    await rail.query(sql`insert into core.scheduled_run (id, name, tick, created_at)
+    select 'run_' || ago, 'program/mature_commissions', now() - ago, now() - ago
+    from (values (interval '2 hours'), (interval '101 days')) as old (ago)`);
+    const found = async () => {
+      const lines = await linesWith();
+      return ['jobs/failed', 'jobs/tasks', 'webhooks/endpoints', 'jobs/schedules'].every(
+        (name) => lines.get(name)?.state !== 'ok',
+      );
+    };
+    await eventually(found, 'all of these lines');
+    const lines = await linesWith();
+    t.match(lines.get('jobs/failed'), { state: 'error', text: '1 job has failed for good: core/send_mail (1).' });
+    t.match(lines.get('jobs/tasks'), { state: 'error', text: /core\/no_such_task \(1\)/ });
+    t.match(lines.get('webhooks/endpoints'), { state: 'warning', text: new RegExp(endpoint.id) });
+    t.match(lines.get('service/retention'), { state: 'warning', text: /scheduled_runs \(10 days\)/ });
+    t.match(lines.get('jobs/schedules'), {
+      state: 'error',
+      text: /program\/mature_commissions (2 hours|1\d\d minutes)/,
+    });
+  },
+);

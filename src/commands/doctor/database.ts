@@ -5,13 +5,16 @@ import type { Config } from '../../config.ts';
 import { ago } from '../../core/doctor/amounts.ts';
 import { type AnyCheck, check, error, ok, rowOf, type Session, warning } from '../../core/doctor/check.ts';
 import { storedKeyId } from '../../core/encryption/key_check.ts';
+import { readRetention } from '../../core/jobs/retention.ts';
 import { readVault } from '../../encryption_key.ts';
-import { replicaUrl } from '../../service.ts';
+import { kept } from '../../products.ts';
+import { replicaUrl, retentionOf } from '../../service.ts';
 
 const late_s = 60;
 
 export const databaseChecks = (config: Config): AnyCheck[] => [
   encryptionKey(config),
+  retention(config),
   ...(config.DATABASE_READ_URL ? [readReplica(config.DATABASE_READ_URL)] : []),
 ];
 
@@ -32,6 +35,20 @@ const encryptionKey = (config: Config): AnyCheck =>
           "Finish the rotation: 'npx --no rail rotate-encryption-key --dry-run' says which can be removed.",
         );
       return ok(`The database is encrypted with the key ${key_id}.`);
+    },
+  });
+
+const retention = (config: Config): AnyCheck =>
+  check({
+    name: 'service/retention',
+    read: (on) => readRetention(on as pg.Pool, kept, retentionOf(config)),
+    assess(kinds) {
+      const behind = kinds.filter(({ behind_days }) => behind_days > 0);
+      if (behind.length === 0) return ok(`${kinds.length} kinds of rows are deleted when their time is over.`);
+      return warning(
+        `Kept for longer than the settings say: ${behind.map(({ kind, behind_days }) => `${kind} (${behind_days} days)`).join(', ')}.`,
+        "The hourly job that deletes them is behind or fails: 'npx --no rail runs list' shows it.",
+      );
     },
   });
 

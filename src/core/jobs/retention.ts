@@ -86,7 +86,11 @@ export interface Retained {
 }
 
 /** Reads how old the oldest rows of each kind are, and what the settings say: one cheap statement a kind. */
-export async function readRetention(database: Database, kept: Kept[], retention: Retention): Promise<Retained[]> {
+export async function readRetention(
+  database: Pick<Database, 'query'>,
+  kept: Kept[],
+  retention: Retention,
+): Promise<Retained[]> {
   const all: Retained[] = [];
   for (const { kind, setting, days, oldest, late_days } of kept) {
     const [row] = await run<{ at: string | null; age: number | null }>(

@@ -7,6 +7,8 @@ export const most_counted = 100_000;
 /** The waiting work in the database, and its workers. Ages are in seconds. */
 export interface Backlog {
   gauges: SharedGauge<string>[];
+  /** Each process reads it by itself, because they may differ. */
+  of_each_process?: boolean;
   /** Reads all that the gauges show, one cheap statement after the other. @param replica where reads that may lag go, where there is one */
   read(database: Database, replica?: Database): Promise<Measured[]>;
 }

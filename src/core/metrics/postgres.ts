@@ -80,7 +80,7 @@ const replica_up = new SharedGauge('rail_replica_up', {
   alerts: [
     {
       name: 'RailReplicaDown',
-      expr: 'max(rail_replica_up) == 0',
+      expr: 'min(rail_replica_up) == 0',
       for: '5m',
       severity: 'warning',
       summary: 'The replica does not answer: reports, data logins and GraphQL fail.',
@@ -151,22 +151,29 @@ const audit_age = new SharedGauge('rail_audit_age_seconds', {
   ],
 });
 
-/** Connections, transactions, replication, partitions and the last audit. */
+/** Connections, transactions, replication slots, partitions and the last audit. */
 export const postgresBacklog: Backlog = {
-  gauges: [
-    ...[connections, transaction_age, snapshot_age, slot_bytes, replica_up, replica_lag],
-    ...[partitions, violations, audit_age],
-  ],
-  async read(database, replica) {
+  gauges: [...[connections, transaction_age, snapshot_age, slot_bytes], ...[partitions, violations, audit_age]],
+  async read(database) {
     const [server] = await run<Server>(database, ofServer);
     const [data] = await run<Data>(database, ofData);
-    const { lsn, transaction_s, snapshot, slot, ...states } = server as Server;
+    const { transaction_s, snapshot, slot, ...states } = server as Server;
     return [
       ...Object.entries(states).map(([state, value]) => ({ gauge: connections, labels: { state }, value })),
       ...measured([transaction_age, transaction_s], [snapshot_age, snapshot], [slot_bytes, slot]),
       ...measured([partitions, data?.days], [violations, data?.violations], [audit_age, data?.audit_s]),
-      ...(replica ? await readReplica(replica, lsn) : []),
     ];
+  },
+};
+
+/** The replica of this process: another process may have another one, or none. */
+export const replicaBacklog: Backlog = {
+  gauges: [replica_up, replica_lag],
+  of_each_process: true,
+  async read(database, replica) {
+    if (!replica) return [];
+    const [primary] = await run<{ lsn: string }>(database, sql`select pg_current_wal_insert_lsn()::text as lsn`);
+    return readReplica(replica, (primary as { lsn: string }).lsn);
   },
 };
 
@@ -183,7 +190,6 @@ interface Server {
   transaction_s: number;
   snapshot: number;
   slot: number;
-  lsn: string;
 }
 
 /** A user without privileges sees neither the type nor the activity of other users' sessions. */
@@ -208,8 +214,7 @@ const ofServer = sql`
     (
       select coalesce(max(pg_wal_lsn_diff(pg_current_wal_insert_lsn(), r.restart_lsn)), 0)::float8
       from pg_replication_slots r
-    ) as slot,
-    pg_current_wal_insert_lsn()::text as lsn
+    ) as slot
   from session s`;
 
 interface Data {

@@ -95,7 +95,8 @@ export function openReader({ url, replica, backlogs, log }: ReaderOptions): Metr
   });
   const reading = rarely(async (): Promise<Reading> => {
     const holds = await takeLease(database, name);
-    return { holds, measured: holds ? await readBacklogs(backlogs, database, replica) : [] };
+    const shown = backlogs.filter(({ of_each_process }) => holds || of_each_process);
+    return { holds, measured: await readBacklogs(shown, database, replica) };
   });
   const failed = (error: unknown) =>
     logFailure(log, error, 'the database could not be read for the metrics') as undefined;
