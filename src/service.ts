@@ -106,7 +106,7 @@ export async function openServices(config: Config, log: Logger, database: Databa
     );
   }
   const own_hosts = config.BASE_URL ? [new URL(config.BASE_URL).hostname] : [];
-  const base_url = (config.BASE_URL ?? localUrl(config.HOST, config.PORT)).replace(/(?<!\/)\/+$/, '');
+  const base_url = baseUrlOf(config);
   return {
     vault,
     allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE,
@@ -121,6 +121,10 @@ export async function openServices(config: Config, log: Logger, database: Databa
     retention: retentionOf(config),
   };
 }
+
+/** The URL of the service without a slash at the end: paths are appended to it. */
+export const baseUrlOf = ({ BASE_URL, HOST, PORT }: Config): string =>
+  (BASE_URL ?? localUrl(HOST, PORT)).replace(/(?<!\/)\/+$/, '');
 
 export const retentionOf = (config: Config): Retention => ({
   event_days: config.EVENT_RETENTION_DAYS,

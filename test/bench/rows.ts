@@ -238,6 +238,20 @@ const kinds: Kind[] = [
     },
   },
   {
+    table: 'program.dispute',
+    prefix: 'dsp',
+    columns: {
+      ...in_program,
+      sale_id: own('sale'),
+      external_dispute_id: `'dispute_' || s.n`,
+      amount_minor: '100',
+      status: mostly('won', { lost: 9 }),
+      opened_at: 's.at',
+      closed_at: 's.at',
+      ...times,
+    },
+  },
+  {
     table: 'program.commission',
     prefix: 'com',
     columns: {

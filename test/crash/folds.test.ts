@@ -77,10 +77,12 @@ t.test('writers, folds and readers at once, killed at random', async (t) => {
       if (outcome === 'killed') state.folds_killed++;
     }
   };
+  // Once more after the last kill, where each look was killed.
+  const reads = () => writers > 0 || state.looked === 0;
   const read = async () => {
-    while (writers > 0) {
+    while (reads()) {
       await onConnection(async (client) => {
-        while (writers > 0) {
+        while (reads()) {
           await client.query('begin isolation level repeatable read');
           await client.query('select count(*) from program.sale');
           await sleep(Math.random() * 200);

@@ -6,12 +6,13 @@ import { isIP } from 'node:net';
 import type { Config } from '../../config.ts';
 import { named, size } from '../../core/doctor/amounts.ts';
 import { type AnyCheck, check, error, ok, warning } from '../../core/doctor/check.ts';
+import { baseUrlOf } from '../../service.ts';
 
 const low_share = 0.1;
 const lowest_share = 0.03;
 const answer_ms = 3_000;
 
-export const machineChecks = (config: Config): AnyCheck[] => [diskOf(config), nameServersOf(config), baseUrlOf(config)];
+export const machineChecks = (config: Config): AnyCheck[] => [diskOf(config), nameServersOf(config), baseUrl(config)];
 
 const diskOf = ({ RAIL_DATA_DIR: folder, DATABASE_URL }: Config): AnyCheck =>
   check({
@@ -63,13 +64,13 @@ async function failureOf(server: string, name: string): Promise<string | undefin
   }
 }
 
-const baseUrlOf = ({ BASE_URL }: Config): AnyCheck =>
+const baseUrl = (config: Config): AnyCheck =>
   check({
     name: 'machine/base_url',
     async read() {
-      if (!BASE_URL) return undefined;
+      if (!config.BASE_URL) return undefined;
       try {
-        const { status } = await fetch(`${BASE_URL.replace(/\/+$/, '')}/readyz`, {
+        const { status } = await fetch(`${baseUrlOf(config)}/readyz`, {
           signal: AbortSignal.timeout(answer_ms),
         });
         return { status };
@@ -80,10 +81,10 @@ const baseUrlOf = ({ BASE_URL }: Config): AnyCheck =>
     },
     assess(found) {
       if (!found) return ok('BASE_URL is not set.');
-      if (found.status === 200) return ok(`${BASE_URL} answers, and is ready.`);
+      if (found.status === 200) return ok(`${config.BASE_URL} answers, and is ready.`);
       const said = found.status === undefined ? found.failure : `it answers ${found.status} at /readyz`;
       return warning(
-        `${BASE_URL} cannot be used from here: ${said}.`,
+        `${config.BASE_URL} cannot be used from here: ${said}.`,
         "Check BASE_URL, the proxy, and that 'npx --no rail api' runs.",
       );
     },

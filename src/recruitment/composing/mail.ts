@@ -88,6 +88,8 @@ export const id_header = 'X-Rail-Message';
 
 /** Holds the key of the step that an email is: by it the email is known where the database has forgotten it. */
 export const step_header = 'X-Rail-Step';
+/** The line of that header, with the key of the step. */
+export const step_line = /^X-Rail-Step: ([\w-]{27})$/im;
 
 /** Returns the key of a step of a campaign for a prospect, whichever row it has. It reveals neither of them. */
 export const stepKey = (step: { campaign_id: string; prospect_id: string; step_index: number }): string =>

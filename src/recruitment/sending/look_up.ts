@@ -13,7 +13,7 @@ import { counter } from '../../core/metrics/registry.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { id_header, step_header } from '../composing/mail.ts';
+import { id_header, step_header, step_line } from '../composing/mail.ts';
 import { messageIds, rowIdOf } from '../composing/message_ids.ts';
 import { openStoredImap } from '../inboxes/try_stored.ts';
 import { composed, draftsOf } from './letter.ts';
@@ -235,7 +235,7 @@ async function copiesSince(client: ImapFlow, since: Date): Promise<FoundCopy[]> 
       const text = headers?.toString().replaceAll(/\r\n[ \t]+/g, ' ') ?? '';
       const message_id = rowIdOf(text);
       if (message_id === null) continue;
-      const [, step_key = null] = new RegExp(`^${step_header}: ([\\w-]{27})\\s*$`, 'im').exec(text) ?? [];
+      const [, step_key = null] = step_line.exec(text) ?? [];
       found.push({ message_id, step_key, sent_at: new Date(internalDate ?? since) });
     }
   }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
-import { rootCertificates, setDefaultCACertificates } from 'node:tls';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import t, { type Test } from 'tap';
 import { type Agent, request } from 'undici';
 import { createPinnedAgent } from '../../../src/core/net/agent.ts';
@@ -232,8 +232,10 @@ t.test('tries no more than four addresses of each family', async (t) => {
 
 t.test('asks TLS for the name in the URL, and believes a certificate for that name alone', async (t) => {
   const authority = createAuthority();
-  setDefaultCACertificates([...rootCertificates, authority.cert]);
-  t.teardown(() => setDefaultCACertificates([...rootCertificates]));
+  // Those of other files of this process stay.
+  const known = getCACertificates('default');
+  setDefaultCACertificates([...known, authority.cert]);
+  t.teardown(() => setDefaultCACertificates(known));
   const names: string[] = [];
   const server = createTlsServer(authority.issue({ name: NAME }), (request, response) => {
     names.push((request.socket as unknown as { servername: string }).servername);
