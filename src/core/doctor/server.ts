@@ -1,5 +1,6 @@
 /** The Postgres server as a whole. */
 import sql from 'sql-template-tag';
+import { reserved_connections } from '../postgres/connections.ts';
 import { most_skew_ms } from '../values/clock.ts';
 import { ago, counted, size } from './amounts.ts';
 import { check, error, ok, rowOf, type Session, warning } from './check.ts';
@@ -38,8 +39,7 @@ export const serverChecks = [
           select count(*) from pg_stat_activity a
           where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null
         ) as open,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-          - coalesce(current_setting('reserved_connections', true)::int, 0) as most,
+        current_setting('max_connections')::int - ${reserved_connections} as most,
         (select count(*) from core.process p where p.seen_at > now() - interval '3 minutes') as processes,
         (select coalesce(sum(p.connections), 0) from core.process p where p.seen_at > now() - interval '3 minutes') as wanted`),
     assess({ open, most, processes, wanted }) {

@@ -1,5 +1,5 @@
 /** Checks the sessions of the server that hold up others, whosever they are. */
-import sql from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { ago, named } from './amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from './check.ts';
 
@@ -10,6 +10,12 @@ const idle_s = 60;
 const waits_s = 5;
 /** Versions of rows that this many transactions have left are seen to be kept. */
 const many_transactions = 1_000_000;
+
+/** Selects a text for people: `pid 71 (psql, ada, idle)`. @param session the alias of its row in pg_stat_activity */
+const who = (session: 'a' | 'b'): Sql =>
+  raw(
+    `format('pid %s (%s)', ${session}.pid, concat_ws(', ', nullif(${session}.application_name, ''), ${session}.usename, ${session}.state))`,
+  );
 
 interface Transaction {
   /** `pid 71 (psql, idle in transaction)` */
@@ -24,7 +30,7 @@ export const sessionChecks = [
   check({
     name: 'postgres/transactions',
     read: rowsOf<Transaction>(sql`
-      select format('pid %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.usename, a.state)) as who,
+      select ${who('a')} as who,
         extract(epoch from clock_timestamp() - a.xact_start)::float8 as seconds,
         coalesce(a.state like 'idle%', false) as is_idle
       from pg_stat_activity a
@@ -52,7 +58,7 @@ export const sessionChecks = [
         from pg_stat_activity w
         where w.datname = current_database() and cardinality(pg_blocking_pids(w.pid)) > 0
       )
-      select format('pid %s (%s)', b.pid, concat_ws(', ', nullif(b.application_name, ''), b.usename, b.state)) as blocker,
+      select ${who('b')} as blocker,
         count(distinct w.pid) as waiting, extract(epoch from max(w.waits))::float8 as seconds,
         string_agg(distinct l.relation::regclass::text, ', ') as tables
       from waiting w
@@ -76,7 +82,7 @@ export const sessionChecks = [
       select coalesce(h.age, 0)::int as age, h.who
       from (values (1)) as one
       left join lateral (
-        select age(a.backend_xmin) as age, format('pid %s (%s)', a.pid, concat_ws(', ', nullif(a.application_name, ''), a.usename, a.state)) as who
+        select age(a.backend_xmin) as age, ${who('a')} as who
         from pg_stat_activity a
         where a.backend_xmin is not null and a.pid <> pg_backend_pid()
         union all

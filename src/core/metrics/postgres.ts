@@ -1,5 +1,6 @@
 /** The metrics of Postgres itself: its room, and its obstacles. */
 import sql from 'sql-template-tag';
+import { reserved_connections } from '../postgres/connections.ts';
 import { type Database, run } from '../postgres/database.ts';
 import type { Backlog, Measured } from './backlog.ts';
 import { inTime } from './reader.ts';
@@ -201,8 +202,7 @@ const ofServer = sql`
   )
   select
     count(*) filter (where s.is_client) + 1 as open,
-    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-      - coalesce(current_setting('reserved_connections', true)::int, 0) as most,
+    current_setting('max_connections')::int - ${reserved_connections} as most,
     count(*) filter (where s.is_client and s.state = 'active') as active,
     count(*) filter (where s.is_client and s.state like 'idle in transaction%') as idle_in_transaction,
     count(*) filter (where s.wait_event_type = 'Lock') as waiting,

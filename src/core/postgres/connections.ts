@@ -67,6 +67,11 @@ interface Shortage {
   reserved: number;
 }
 
+/** Selects the number of connections that Postgres reserves for superusers and for members of pg_use_reserved_connections. */
+export const reserved_connections = sql`(
+  current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0)
+)`;
+
 /** Left to commands and to people. */
 const for_commands = 5;
 
@@ -81,8 +86,7 @@ async function findShare(database: Database, size: number): Promise<{ share: num
         count(distinct a.application_name) filter (where a.application_name ~ '^rail [0-9]+@') as processes,
         count(*) filter (where a.application_name !~ '^rail( |$)') as others,
         current_setting('max_connections')::int as max_connections,
-        current_setting('superuser_reserved_connections')::int
-          + coalesce(current_setting('reserved_connections', true)::int, 0) as reserved
+        ${reserved_connections} as reserved
       from pg_stat_activity a
       -- Of the sessions of other users, a user without privileges does not see what they are.
       where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null`,

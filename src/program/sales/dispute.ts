@@ -15,7 +15,7 @@ import {
   timestamp,
 } from '../../core/values/fields.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
-import { Problem } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { refunds } from './refund.ts';
@@ -135,10 +135,10 @@ export async function refuseRepeatedDispute(
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_dispute_id = ${external_dispute_id}`,
   );
   if (!existing) return;
-  throw new Problem(
-    'resource_already_exists',
+  throw alreadyExists(
+    'external_dispute_id',
     `The dispute '${external_dispute_id}' is already recorded in this program.`,
-    { param: 'external_dispute_id', existing },
+    existing,
   );
 }
 

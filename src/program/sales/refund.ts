@@ -15,7 +15,7 @@ import {
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
-import { Problem } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { type Sale, sales } from './sale.ts';
@@ -130,10 +130,10 @@ export async function refuseRepeatedRefund(tx: Tx, sale: Sale, external_refund_i
     sql`${tenant(tx)} and t.program_id = ${sale.program_id} and t.external_refund_id = ${external_refund_id}`,
   );
   if (!existing) return;
-  throw new Problem(
-    'resource_already_exists',
+  throw alreadyExists(
+    'external_refund_id',
     `The refund '${external_refund_id}' is already recorded in this program.`,
-    { param: 'external_refund_id', existing },
+    existing,
   );
 }
 
