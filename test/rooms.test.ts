@@ -219,6 +219,39 @@ t.test('names commands as they can be typed, wherever users read them', async (t
   t.same(wrong, [], 'each says npx --no rail');
 });
 
+t.test('tells users of commands and options that there are', async (t) => {
+  const { createCommandLine } = await import('../src/command_line/rail.ts');
+  const others = globSync(['src/guides/*.md', 'README.md'], { cwd: root });
+  const read = others.map((file): [string, string] => [file, readFileSync(join(root, file), 'utf8')]);
+  const told = [...texts, ...read].flatMap(([file, text]) =>
+    [...text.matchAll(/npx --no rail ([a-z][^'`"\n|>;$]*)/g)].map(([, line = '']) => ({ file, line })),
+  );
+  t.ok(told.length > 200, `${told.length} commands`);
+  const faultOf = (line: string): string | undefined => {
+    const words = line.trim().split(/\s+/);
+    let at = createCommandLine();
+    for (let next: typeof at | undefined = at; next; next = at.commands.find((one) => one.name() === words[0])) {
+      if (next.parent) words.shift();
+      at = next;
+    }
+    if (at.parent === null && words[0] !== 'help') return `there is no command '${words[0]}'`;
+    const options = words.flatMap((word) => /^--[a-z-]+/.exec(word) ?? []);
+    const unknown = options.find(
+      (option) => option !== '--help' && !at.options.some(({ long, short }) => long === option || short === option),
+    );
+    return unknown && `${at.name()} has no option ${unknown}`;
+  };
+  t.same(
+    told.flatMap(({ file, line }) => {
+      const fault = faultOf(line);
+      return fault ? [`${file}: ${line.trim()}: ${fault}`] : [];
+    }),
+    [],
+  );
+  t.match(faultOf('jobs list --sate failed'), /no option --sate/);
+  t.match(faultOf('job list'), /no command 'job'/);
+});
+
 async function commandNames(): Promise<string[]> {
   const { createCommandLine } = await import('../src/command_line/rail.ts');
   return createCommandLine().commands.map((command) => command.name());

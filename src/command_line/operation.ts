@@ -65,7 +65,7 @@ export function addOperatingCommands(rail: Command): void {
     .command('hold')
     .summary('holds emails and payouts')
     .description(
-      'Holds emails and payouts until npx --no rail resume. Run it after you put back a disk or a copy of the files of Postgres, before any process of ' +
+      "Holds emails and payouts until 'npx --no rail resume'. Run it after you put back a disk or a copy of the files of Postgres, before any process of " +
         'Rail starts: other restores are found by themselves.',
     )
     .addOption(json())

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { job_states } from '../core/jobs/job_state.ts';
 import { duration, example, filled, integerUpTo, json, positiveInteger, time } from './arguments.ts';
 
 /** Jobs, scheduled runs and deliveries, for operators. */
@@ -8,7 +9,6 @@ export function addQueueCommands(rail: Command): void {
   addDeliveryCommands(rail);
 }
 
-const job_states = ['ready', 'running', 'later', 'retrying', 'failed', 'cancelled'];
 const delivery_statuses = ['pending', 'delivered', 'failed', 'cancelled'];
 
 /** The options that say which jobs. */

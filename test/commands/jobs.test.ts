@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { withoutSecrets } from '../../src/commands/jobs/show.ts';
+import { jobBacklog } from '../../src/core/jobs/backlog.ts';
 import { command } from '../command_process.ts';
 import { encryption_key, eventually, type Json, sql, startRail, startReceiver, startWorker } from '../harness.ts';
 
@@ -49,6 +50,17 @@ t.test('lists jobs by task, state, error, age, organization and object, and coun
   t.match(text, /^JOB +TASK +STATE +AGE +ATTEMPTS +ABOUT\n[\s\S]*LAST ERROR[\s\S]*5 jobs match; the 2 /);
   for (const line of text.split('\n')) t.ok(line.length <= 100, line);
   t.match((await run('jobs', 'stats')).stdout, /\ncore\/send_mail +1 +1 *\n?/);
+  await run('jobs', 'cancel', String(ids.later));
+  const counted = (await answerOf('jobs', 'stats')) as Json[];
+  t.same(counted.map(({ state }) => state).sort(), ['cancelled', 'failed', 'ready', 'retrying', 'running']);
+  const backlog = jobBacklog([]);
+  const gauges = await backlog.read(rail.store.database);
+  const measured = gauges.filter(({ gauge, value }) => gauge === backlog.gauges[0] && value > 0);
+  t.same(
+    measured.map(({ labels, value }) => `${labels.task} ${labels.state} ${value}`).sort(),
+    counted.map(({ task, state, jobs }) => `${task} ${state} ${jobs}`).sort(),
+    'metrics count the same: a job that was cancelled has not failed',
+  );
   t.match(await run('jobs', 'list', '--task', 'program/mature_comissions'), {
     ...{
       code: 2,

@@ -1,11 +1,9 @@
 /** A job as operators see it, and which of them a command is about. */
 import sql, { join, type Sql } from 'sql-template-tag';
+import type { JobState } from '../../core/jobs/job_state.ts';
 import { findTasks } from '../../core/jobs/task.ts';
 import { nearest } from '../../core/values/texts/nearest.ts';
 import { UsageError } from '../command.ts';
-
-export const states = ['ready', 'running', 'later', 'retrying', 'failed', 'cancelled'] as const;
-export type JobState = (typeof states)[number];
 
 export interface Job {
   id: number;

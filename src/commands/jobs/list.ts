@@ -1,12 +1,13 @@
 /** `rail jobs list` and `rail jobs stats`. */
 import sql, { type Sql } from 'sql-template-tag';
+import { job_states } from '../../core/jobs/job_state.ts';
 import type { Database } from '../../core/postgres/database.ts';
 import { run } from '../../core/postgres/database.ts';
 import { answer, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
-import { type Filter, type Job, job_columns, states, whereOf } from './job.ts';
+import { type Filter, type Job, job_columns, whereOf } from './job.ts';
 
 interface ListOptions extends Filter {
   limit: number;
@@ -94,12 +95,12 @@ function statLines(counts: Count[]): string[] {
     const oldest = of('ready');
     return [
       task,
-      ...states.map((state) => (of(state) ? grouped(of(state)?.jobs ?? 0) : '')),
+      ...job_states.map((state) => (of(state) ? grouped(of(state)?.jobs ?? 0) : '')),
       oldest ? age(oldest.age_s) : '',
     ];
   });
   return table(
-    ['TASK', ...states.map((state) => state.toUpperCase()), 'OLDEST DUE'],
+    ['TASK', ...job_states.map((state) => state.toUpperCase()), 'OLDEST DUE'],
     rows,
     'No job waits, runs or has failed.',
   );

@@ -2,12 +2,13 @@ import sql from 'sql-template-tag';
 import { type Backlog, type Measured, most_counted } from '../metrics/backlog.ts';
 import { SharedGauge } from '../metrics/registry.ts';
 import { type Database, run } from '../postgres/database.ts';
+import { job_states } from './job_state.ts';
 import { lateSchedules, type Schedule } from './schedule.ts';
 
 const jobs = new SharedGauge(
   'rail_jobs',
   {
-    help: 'Jobs: ready to run, run by a worker, to run later, or failed permanently. Counted up to 100,000.',
+    help: 'Jobs: ready to run, running, to run later (for the first time, or retrying), failed for good, or cancelled by an operator. Counted up to 100,000.',
     row: 'Jobs',
     title: 'Jobs by state',
     draws: 'sum by (state) (max by (task, state) (rail_jobs))',
@@ -18,7 +19,8 @@ const jobs = new SharedGauge(
         for: '1m',
         severity: 'warning',
         summary: 'Jobs of {{ $labels.task }} have failed for good.',
-        remedy: 'Their last_error in graphile_worker.jobs says why. Mend the cause, then let them run again.',
+        remedy:
+          "'npx --no rail jobs list --task {{ $labels.task }} --state failed' says why. Mend the cause, then 'npx --no rail jobs retry' runs them again, or 'npx --no rail jobs cancel' ends them.",
       },
     ],
   },
@@ -30,7 +32,7 @@ const jobs_oldest = new SharedGauge(
     help: 'How long the oldest job has been due or, if a worker runs it, has been running.',
     row: 'Jobs',
     title: 'Oldest jobs',
-    draws: 'topk(10, max by (task, state) (rail_jobs_oldest_seconds{state=~"ready|taken"}) > 0)',
+    draws: 'topk(10, max by (task, state) (rail_jobs_oldest_seconds) > 0)',
     alerts: [
       {
         name: 'RailJobsLate',
@@ -39,16 +41,16 @@ const jobs_oldest = new SharedGauge(
         severity: 'critical',
         summary: 'A job has been due for more than two minutes.',
         remedy:
-          'Look whether workers run and are busy: add workers while Postgres has room, or find the task that fills them.',
+          "Look whether workers run and are busy: 'npx --no rail jobs stats' says which tasks wait. Add workers while Postgres has room, or find the task that fills them.",
       },
       {
         name: 'RailJobHangs',
-        expr: 'max by (task) (rail_jobs_oldest_seconds{state="taken"}) > 3600',
+        expr: 'max by (task) (rail_jobs_oldest_seconds{state="running"}) > 3600',
         for: '5m',
         severity: 'warning',
         summary: 'A job of {{ $labels.task }} has been running for more than an hour.',
         remedy:
-          'Look for its statement in pg_stat_activity, and for the lock that it waits for. Restarting its worker lets another take it.',
+          "'npx --no rail jobs list --task {{ $labels.task }} --state running' names it, and 'npx --no rail doctor' the lock that it may wait for. If its worker is restarted, another worker runs it.",
       },
     ],
   },
@@ -83,7 +85,8 @@ const schedule_lag = new SharedGauge(
         for: '2m',
         severity: 'critical',
         summary: 'The schedule {{ $labels.schedule }} has not run when it should have.',
-        remedy: "Look whether a worker runs whose clock agrees with Postgres', and into its log.",
+        remedy:
+          "'npx --no rail runs' shows what has run and why it fails. Look whether a worker runs whose clock agrees with Postgres', and into its log.",
       },
     ],
   },
@@ -107,35 +110,30 @@ interface JobCount {
   oldest: number;
 }
 
+/** The states in which a job is to be done now. */
+const is_awaited = new Set(['ready', 'running']);
+
 async function readJobs(database: Database): Promise<Measured[]> {
   const counts = await run<JobCount>(database, jobsByState);
   return counts.flatMap(({ task, state, size, oldest }) => [
     { gauge: jobs, labels: { task, state }, value: size },
-    { gauge: jobs_oldest, labels: { task, state }, value: oldest },
+    ...(is_awaited.has(state) ? [{ gauge: jobs_oldest, labels: { task, state }, value: oldest }] : []),
   ]);
 }
 
 /** All tasks in all states, so that what is not there is shown as 0. */
 const jobsByState = sql`
   with job as (
-    select
-      j.task_identifier,
-      case
-        when j.locked_at is not null then 'taken'
-        when j.attempts >= j.max_attempts then 'failed'
-        when j.run_at > now() then 'later'
-        else 'ready'
-      end as state,
-      coalesce(j.locked_at, j.run_at) as since
-    from graphile_worker.jobs j
+    select j.task, j.state, j.since
+    from core.jobs() j
     limit ${most_counted}
   )
   select
     t.identifier as task, s.state, count(job.since) as size,
     greatest(coalesce(extract(epoch from clock_timestamp() - min(job.since)), 0), 0)::float8 as oldest
   from graphile_worker._private_tasks t
-  cross join unnest(array['ready', 'taken', 'later', 'failed']) as s (state)
-  left join job on job.task_identifier = t.identifier and job.state = s.state
+  cross join unnest(${[...job_states]}::text[]) as s (state)
+  left join job on job.task = t.identifier and job.state = s.state
   group by t.identifier, s.state`;
 
 async function readWorkers(database: Database): Promise<Measured> {

@@ -94,7 +94,8 @@ const job_duration = histogram(
         for: '15m',
         severity: 'warning',
         summary: 'More than half of the jobs of {{ $labels.task }} fail.',
-        remedy: 'Their last_error in graphile_worker.jobs says why, and the log of the workers.',
+        remedy:
+          "'npx --no rail jobs list --task {{ $labels.task }} --state retrying failed' says why, and so does the log of the workers.",
       },
     ],
   },
