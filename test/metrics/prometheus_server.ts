@@ -1,6 +1,5 @@
 /** A Prometheus with its promtool: the system's, or Debian's package, unpacked and not installed. */
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, globSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,19 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Json } from '../harness.ts';
 import { stablePort } from '../ports.ts';
+import { findOrUnpack } from '../servers/debian.ts';
 
 const runs = promisify(execFile);
 const ready_ms = 60_000;
 
 /** @returns where the programs are. @throws Error where the machine has none, and no Debian package of them can be had */
 export async function findPrometheus(): Promise<string> {
-  const found = (process.env.PATH ?? '').split(':').find((path) => existsSync(join(path, 'promtool')));
-  if (found !== undefined) return found;
-  const cwd = await mkdtemp(join(tmpdir(), 'rail-prometheus-'));
-  await runs('apt-get', ['download', 'prometheus'], { cwd });
-  const [archive] = globSync('*.deb', { cwd });
-  await runs('dpkg-deb', ['--extract', archive as string, 'unpacked'], { cwd });
-  return join(cwd, 'unpacked/usr/bin');
+  const { bin } = await findOrUnpack('promtool', 'usr/bin', ['prometheus']);
+  return bin;
 }
 
 /** @throws Error that says what promtool says, where it does not accept the file of rules */

@@ -55,10 +55,11 @@ export async function program(path: string, args: string[], env: NodeJS.ProcessE
 }
 
 /** Begins a program that runs until it is stopped. It is killed when the tests are done. */
-export async function startProgram(path: string, args: string[]): Promise<ChildProcess> {
+export async function startProgram(path: string, args: string[], env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
   const child = spawn(path, args, {
     ...SPAWN_OPTIONS,
     ...(await user()),
+    env: { ...SPAWN_OPTIONS.env, ...env },
     stdio: process.env.LOG_LEVEL ? 'inherit' : 'ignore',
   });
   t.teardown(() => void child.kill('SIGKILL'));

