@@ -13,6 +13,7 @@ export default task({
     to: z.iso.datetime(),
     failed_only: z.boolean(),
     after_position: z.int(),
+    key: z.string(),
   }),
   run: ({ tx, payload }) => replayNext(tx, payload, batch),
 });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { type Caller, eventually, type Json, sql, startRail } from '../harness.ts';
-import { type Process, startProcess } from '../processes.ts';
+import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import { type Process, startGate, startProcess } from '../processes.ts';
 import { effort } from '../runner/effort.ts';
 import { countStatements, crashAt, openLine } from './line.ts';
 import { bringsJobs, openSlice } from './slice.ts';
@@ -203,6 +203,37 @@ t.test('restarts by itself when others must take it for dead, and first drops wh
   t.ok(worker.isRunning());
   t.equal(await worker.end('SIGTERM'), 0);
   t.equal(starts(), 2, 'it restarted once');
+});
+
+t.test('queues each replay once, although the worker dies before its job is done', async (t) => {
+  const gate = await startGate(rail.url);
+  const dying = await startProcess('worker', gate.url);
+  const merchant = await rail.organization();
+  const receiver = await startReceiver();
+  await oneEvent(merchant, receiver.url);
+  await settled(merchant);
+  const [endpoint] = await rail.query<{ endpoint_id: string }>(
+    sql`select endpoint_id from webhooks.delivery where organization_id = ${merchant.organization_id}`,
+  );
+  const window = {
+    from: new Date(Date.now() - 3_600_000).toISOString(),
+    to: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  // The notification of its commit names the job that goes on.
+  const committed = gate.stopAt('after', ({ text }) => /^commit;.*replay_many/s.test(text));
+  await merchant.post(`/v1/webhook_endpoints/${endpoint?.endpoint_id}/replay`, window);
+  await committed;
+  t.equal((await deliveriesOf(merchant)).length, 2, 'it has queued its replay');
+  await dying.end('SIGKILL');
+  gate.cut();
+  const other = await startProcess('worker', gate.url);
+  await eventually(
+    async () => (await rail.query(sql`select from graphile_worker._private_jobs`)).length === 0,
+    'all jobs',
+  );
+  await receiver.until(2);
+  t.equal((await deliveriesOf(merchant)).length, 2);
+  t.equal(await other.end('SIGTERM'), 0);
 });
 
 interface Hanging {

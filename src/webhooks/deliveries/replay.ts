@@ -4,6 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { componentName, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, timestamp, timestampInput } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { kept_days } from '../events/event_log.ts';
 import { type EventPolicy, perProduct, planErrors } from '../events/policy.ts';
@@ -79,14 +80,8 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
     async run({ tx, params, body, caller }) {
       const { id: endpoint_id } = await enabledEndpoint({ tx, caller }, policy, params.id);
       const { from, to } = windowOf(body, tx.now);
-      tx.enqueue('webhooks/replay_many', {
-        organization_id: tx.organization_id,
-        endpoint_id,
-        from,
-        to,
-        failed_only: body.failed_since !== undefined,
-        after_position: 0,
-      });
+      const failed_only = body.failed_since !== undefined;
+      enqueueReplay(tx, { endpoint_id, from, to, failed_only, after_position: 0, key: `replay:${newId('job')}` });
       return { object: 'webhook_replay' as const, endpoint_id, from, to };
     },
   });
@@ -130,11 +125,16 @@ export interface Replay {
   failed_only: boolean;
   /** Events up to this position are queued already. */
   after_position: number;
+  /** Of all its jobs: each takes the place of the one before, also where a worker dies between the commit of that one and its end. */
+  key: string;
 }
 
+const enqueueReplay = (tx: Tx, replay: Replay): void =>
+  tx.enqueue('webhooks/replay_many', { organization_id: tx.organization_id, ...replay }, { job_key: replay.key });
+
 /**
- * Queues the next replays of a window, in the order of their events; the one after the last of them follows in a job of the same
- * transaction, so that a crash repeats none and leaves none out.
+ * Queues the next replays of a window, in the order of their events. A job of the same transaction takes the place of this one, and goes on after
+ * the last of them, so that a crash repeats none and leaves none out; it ends with the first that finds none.
  */
 export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<void> {
   const { endpoint_id, from, to, failed_only, after_position } = replay;
@@ -166,13 +166,7 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
     select array_agg(id order by position) as delivery_ids, max(position) as last_position from numbered`);
   if (!delivery_ids) return;
   enqueue(tx, delivery_ids);
-  if (delivery_ids.length === most) {
-    tx.enqueue('webhooks/replay_many', {
-      ...replay,
-      organization_id: tx.organization_id,
-      after_position: last_position,
-    });
-  }
+  enqueueReplay(tx, { ...replay, after_position: last_position as number });
 }
 
 async function isEnabled(tx: Tx, endpoint_id: string): Promise<boolean> {

@@ -184,7 +184,7 @@ t.test('a replay that is longer than a batch goes on in the next job, and leaves
   const replay = { endpoint_id: endpoint.id, from, to: new Date(Date.now() + 60_000).toISOString() };
   const opening = { organization_id: merchant.organization_id, request_id: null };
   await transaction(rail.store, opening, (tx) =>
-    replayNext(tx, { ...replay, failed_only: false, after_position: 0 }, 5),
+    replayNext(tx, { ...replay, failed_only: false, after_position: 0, key: 'replay:1' }, 5),
   );
   const received = await receiver.until(20);
   t.same(
