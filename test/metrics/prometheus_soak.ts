@@ -283,6 +283,13 @@ function faultsOf(rail: Rail, service: Service): Fault[] {
       },
     },
     {
+      alerts: ['RailHeld'],
+      async make() {
+        await run(sql`select core.hold_for('an operator')::text`);
+        return () => run(sql`select core.resume(true, true)::text`);
+      },
+    },
+    {
       alerts: ['RailNoWorker', 'RailScheduleLate', 'RailJobsLate', 'RailJobHangs'],
       async make() {
         await service.stopWorkers();
