@@ -52,6 +52,7 @@ function atTimesOfToday(text: string): string {
 const of_servers: Record<string, string[]> = {
   'inboxes.create': ['smtp', 'imap'],
   'search_providers.put': ['credentials'],
+  'processors.put': ['credentials'],
 };
 
 /** The request that Scalar makes of an operation: what is required, and each optional parameter that has a value and is not disabled. */

@@ -1,9 +1,14 @@
 import type { Sql } from 'sql-template-tag';
+import t from 'tap';
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { newId } from '../src/core/values/id.ts';
 import { operations } from '../src/operations.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
+import { startServer } from './program/payouts/rails/attempt.ts';
+import { deliver } from './program/payouts/rails/provider_server.ts';
+import { StripeAccount } from './program/processors/stripe_account.ts';
+import { refund } from './program/processors/stripe_objects.ts';
 import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
 import { type Mailbox, startMailbox } from './recruitment/mailbox.ts';
 import { type Mailed, mail, openCampaign, replyTo } from './recruitment/outreach/mailed.ts';
@@ -58,6 +63,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     given.prospect_ids === undefined ? { list_id: (await world.fixture('recruitment_lists')).id } : {},
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
+  'processors.put': async (world) => processorOf(world),
   'search_providers.put': (world) => searchCredentials(world),
   'searches.create': async () => ({ query: 'sourdough' }),
   'webhook_endpoints.replay': async (_, given) =>
@@ -196,6 +202,9 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/recruitment/v1/lists/${list_id}/prospects`, { prospect_ids: [world.listed_prospect_id] });
     return list_id;
   },
+  'processors.get': async (world) => withProcessor(world, (await world.fixture('programs')).id),
+  'processors.delete': async (world) => withProcessor(world, (await world.make('programs')).id),
+  'processors.test': async (world) => withProcessor(world, (await world.fixture('programs')).id),
   'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
   'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
   'searches.cancel': async (world) => {
@@ -255,6 +264,18 @@ async function campaignIn(world: World, state: Sql): Promise<string> {
 const searchCredentials = async (world: World): Promise<Json> => ({
   credentials: { url: (await world.searchServer()).url },
 });
+
+/** Returns the body that connects to an account at Stripe that stands in for the real one. */
+async function processorOf(world: World): Promise<Json> {
+  const { url, credentials } = await world.stripeAccount();
+  world.outside().services.provider_urls.stripe = url;
+  return { mode: 'test', credentials };
+}
+
+async function withProcessor(world: World, program_id: string): Promise<string> {
+  await world.caller.request('PUT', `/v1/programs/${program_id}/processors/stripe`, await processorOf(world));
+  return program_id;
+}
 
 async function withRail(world: World, program_id: string): Promise<string> {
   await world.caller.request('PUT', `/v1/programs/${program_id}/rails/${sample_rail}`, debtor);
@@ -355,6 +376,14 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
     const { id } = await world.make('sales');
     await world.caller.post(`/v1/sales/${id}/refund`);
   },
+  async processor_events(world) {
+    const program = await world.fixture('programs');
+    await withProcessor(world, program.id);
+    const stripe = await world.stripeAccount();
+    const event = stripe.emit('refund.created', refund(fresh('re'), fresh('pi')));
+    const { secret } = stripe.endpoints.findLast(({ url }) => url.endsWith(program.id)) as Json;
+    await deliver(`${world.outside().address}/processors/stripe/${program.id}`, stripe.webhook(event, { secret }));
+  },
   async risk_flags(world) {
     const { program_id, email, handle } = await world.make('partners');
     const click = {
@@ -382,6 +411,7 @@ export class World {
   readonly #fixtures = new Map<string, Promise<Json>>();
   #mailbox: Promise<Mailbox> | undefined;
   #search_server: Promise<SearchServer> | undefined;
+  #stripe_account: Promise<StripeAccount> | undefined;
 
   constructor(caller: Caller, receiver_url: string, colleague = caller, rail?: Rail) {
     this.caller = caller;
@@ -399,6 +429,12 @@ export class World {
   mailbox(): Promise<Mailbox> {
     this.#mailbox ??= startMailbox();
     return this.#mailbox;
+  }
+
+  /** Open until the test file ends, too. */
+  stripeAccount(): Promise<StripeAccount> {
+    this.#stripe_account ??= startServer(t, new StripeAccount());
+    return this.#stripe_account;
   }
 
   /** Open until the test file ends, too. */
@@ -471,7 +507,8 @@ export class World {
     const id = prepared[name]
       ? await prepared[name](this)
       : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);
-    return path.replace('{id}', id).replace('{rail}', sample_rail).replace('{prospect_id}', this.listed_prospect_id);
+    const named = path.replace('{rail}', sample_rail).replace('{processor}', 'stripe');
+    return named.replace('{id}', id).replace('{prospect_id}', this.listed_prospect_id);
   }
 
   async #body(operation: Operation, given: Json): Promise<Json> {

@@ -300,3 +300,99 @@ create table program.statement_count (
 );
 comment on table program.statement_count is 'How many statements of payouts that were paid in a year are numbered.';
 call core.protect_tenant_table('program.statement_count');
+
+create table program.processor (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  id text collate "C" not null,
+  processor text not null constraint processor_known check (processor in ('stripe', 'paddle', 'chargebee')),
+  mode text not null constraint processor_mode_known check (mode in ('test', 'live')),
+  status text not null constraint processor_status_known check (status in ('connected', 'disconnected')),
+  disconnected_reason text,
+  credentials bytea not null,
+  account text not null,
+  hint text not null,
+  warnings text[] not null,
+  endpoint_id text,
+  reconciled_to timestamptz(3) not null,
+  deleted_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint processor_disconnected_has_reason check ((status = 'disconnected') = (disconnected_reason is not null)),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.processor is 'The billing processors whose charges become sales: their credentials, a row for each time that they were set.';
+comment on column program.processor.credentials is 'AES-256-GCM; never shown again.';
+comment on column program.processor.hint is 'The last four characters of the key.';
+comment on column program.processor.endpoint_id is 'The webhook endpoint that was created at the processor. Null: a person created it.';
+comment on column program.processor.reconciled_to is 'Events up to then were compared with those of the processor.';
+create index processor_by_program on program.processor (program_id, processor);
+create unique index processor_current on program.processor (organization_id, program_id, processor) where deleted_at is null;
+call core.protect_tenant_table('program.processor');
+
+create table program.processor_event (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  processor text not null,
+  external_event_id text not null,
+  type text not null,
+  external_object_id text,
+  external_customer_id text,
+  livemode boolean not null,
+  occurred_at timestamptz(3) not null,
+  rank smallint not null,
+  queue text not null,
+  run_id text not null,
+  status text not null constraint processor_event_status_known
+    check (status in ('pending', 'waiting', 'done', 'ignored', 'failed', 'unresolved')),
+  waiting_for text,
+  reason text,
+  message text,
+  result_id text,
+  body text,
+  worked_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint processor_event_waits_for_something check (status not in ('waiting', 'unresolved') or waiting_for is not null),
+  constraint processor_event_worked_has_time check ((status = 'pending') = (worked_at is null)),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.processor_event is 'The inbox of billing processors: an event that a processor signed, and what became of it.';
+comment on column program.processor_event.rank is 'The order of events of one second.';
+comment on column program.processor_event.queue is 'Events of one queue are worked on one after the other: the id of the customer at the processor, or else of the payment.';
+comment on column program.processor_event.run_id is 'The request id of whatever it causes.';
+comment on column program.processor_event.waiting_for is 'The id at the processor that must be known first.';
+comment on column program.processor_event.result_id is 'The sale, refund, dispute, customer or coupon that it created or changed.';
+comment on column program.processor_event.body is 'As it was signed. Null: erased with its customer.';
+create index processor_event_by_customer on program.processor_event (organization_id, program_id, external_customer_id);
+create index processor_event_by_object on program.processor_event (organization_id, program_id, external_object_id);
+create index processor_event_by_program on program.processor_event (organization_id, program_id, id);
+create index processor_event_by_status on program.processor_event (organization_id, program_id, status, id) where status <> 'done';
+create index processor_event_by_time on program.processor_event (created_at);
+create index processor_event_pending on program.processor_event (organization_id, program_id, queue, occurred_at, rank) where status = 'pending';
+create index processor_event_waiting on program.processor_event (organization_id, program_id, waiting_for) where waiting_for is not null;
+create unique index processor_event_once on program.processor_event (organization_id, program_id, processor, external_event_id);
+call core.protect_tenant_table('program.processor_event');
+
+create table program.processor_object (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  processor text not null,
+  external_id text not null,
+  object_id text collate "C",
+  state text,
+  as_of timestamptz(3) not null,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, program_id, processor, external_id),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.processor_object is 'The ids of a billing processor that are known, and what they are here.';
+comment on column program.processor_object.object_id is 'The sale, refund, dispute, customer or coupon. Null: known, and nothing here, such as a charge without a partner.';
+comment on column program.processor_object.state is 'The last state of it at the processor that was taken over.';
+comment on column program.processor_object.as_of is 'The time of the event that told the state: an earlier one changes nothing.';
+create index processor_object_by_object on program.processor_object (organization_id, object_id);
+call core.protect_tenant_table('program.processor_object');

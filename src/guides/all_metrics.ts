@@ -6,6 +6,7 @@ import '../core/metrics/metrics.ts';
 import '../core/metrics/reader.ts';
 import '../mail/outgoing.ts';
 import '../products.ts';
+import '../program/processors/metrics.ts';
 import '../recruitment/reading/metrics.ts';
 import '../recruitment/sending/look_up.ts';
 import '../recruitment/sending/run.ts';

@@ -32,6 +32,9 @@ import { payoutOperations } from './payouts/payout.ts';
 import { payoutStatementOperations } from './payouts/payout_statement.ts';
 import { sendOperations } from './payouts/sending/send.ts';
 import { personalDataOperations } from './personal_data.ts';
+import { processorOperations } from './processors/connect.ts';
+import { inboxOperations } from './processors/inbox.ts';
+import { mountProcessorWebhooks } from './processors/intake.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations } from './programs/program.ts';
 import { saleOperations } from './record_sales.ts';
@@ -97,6 +100,8 @@ export const api: ProductApi = {
     ...sendOperations,
     ...railOperations,
     ...payoutStatementOperations,
+    ...processorOperations,
+    ...inboxOperations,
     ...riskFlagOperations,
     ...reportOperations,
     ...exportOperations(feed),
@@ -111,5 +116,6 @@ export const api: ProductApi = {
     mountShortLinks(...given);
     mountSignIn(given[0]);
     mountRailWebhooks(...given);
+    mountProcessorWebhooks(...given);
   },
 };

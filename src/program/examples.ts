@@ -66,6 +66,28 @@ const rail = {
   ...{ id: sampleId('rail'), program_id: program.id, rail: 'bank_transfer', mode: 'live', account: debtor.name },
   ...{ hint: '3000', warnings: [], webhook_url: null, version: 1, created_at: times.change, updated_at: times.change },
 };
+const processor = {
+  ...{ id: sampleId('prc'), program_id: program.id, processor: 'stripe', mode: 'test', status: 'connected' },
+  ...{ disconnected_reason: null, account: 'acct_51Sample', hint: 'mple', warnings: [] },
+  ...{ webhook_url: `https://rail.example.com/processors/stripe/${program.id}` },
+  ...{ created_at: times.change, updated_at: times.change },
+};
+const processor_event = {
+  ...{ id: sampleId('pev'), program_id: program.id, processor: 'stripe', external_event_id: 'evt_1Sample' },
+  ...{
+    type: 'charge.succeeded',
+    external_object_id: sale.external_charge_id,
+    external_customer_id: customer.external_customer_id,
+  },
+  ...{ livemode: false, status: 'done', waiting_for: null, reason: null, message: null, result_id: sale.id },
+  ...{
+    run_id: sampleId('run'),
+    occurred_at: times.sale,
+    worked_at: times.sale,
+    created_at: times.sale,
+    updated_at: times.sale,
+  },
+};
 const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
 const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
 
@@ -81,7 +103,7 @@ export const examples: Examples = {
     },
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
-    rail,
+    ...{ rail, processor, processor_event },
     inbound_signing: { required: false, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
@@ -106,6 +128,8 @@ export const examples: Examples = {
       },
     },
     'partners.put_tax_form': { body: { status: 'verified' } },
+    'processors.put': { body: { mode: processor.mode, credentials: { secret_key: 'rk_test_51SampleSampleSample' } } },
+    'processor_events.retry': { reply: { ...changed, status: 'pending', worked_at: null } },
     'rails.put': { body: { mode: rail.mode, credentials: debtor } },
     'applications.create': {
       body: {

@@ -28,6 +28,7 @@ export const program: Product = {
     { table: 'program.payout_attempt', id: 'id', columns: ['request'] },
     { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
     { table: 'program.rail', id: 'id', columns: ['credentials'] },
+    { table: 'program.processor', id: 'id', columns: ['credentials'] },
   ],
   checks: async () => (await import('./checks.ts')).checks,
   audits: [

@@ -18,6 +18,7 @@ import {
 import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
+import { processorEvents } from './processors/inbox.ts';
 import { riskFlags } from './risk/risk_flag.ts';
 import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
@@ -47,6 +48,9 @@ const CustomerExport = z
     disputes: z.array(disputes.record).describe('What the customer disputed at their bank.'),
     commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
     risk_flags: z.array(riskFlags.record).describe('The flags raised about the customer, or about one of the clicks.'),
+    processor_events: z
+      .array(processorEvents.record.extend({ body: text.nullable().describe('What the processor sent.') }))
+      .describe('What billing processors sent about the customer, as far as it is still kept.'),
     events: z
       .array(
         z.object({
@@ -111,8 +115,18 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
     update program.sale t
     set metadata = null, external_subscription_id = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${traces.sale_ids})`);
+  await eraseFromInbox(tx, customer);
   const identity = { email: null, name: null, identifier: null, external_customer_id: null, metadata: null };
   await customers.update(tx, customer_id, { ...identity, external_subscription_id: null, deleted_at: tx.now });
+}
+
+/** What happened stays, without what was sent of it. */
+async function eraseFromInbox(tx: Tx, { id, program_id, external_customer_id }: Customer): Promise<void> {
+  await tx.all(sql`
+    update program.processor_event t
+    set body = null, external_customer_id = null, queue = t.id, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`);
+  await tx.all(sql`delete from program.processor_object t where ${tenant(tx)} and t.object_id = ${id}`);
 }
 
 /** Reports count by host and path; a query can hold anything. */
@@ -244,8 +258,17 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
       Record_[]
     >;
   type Export = z.infer<typeof CustomerExport>;
-  type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds' | 'disputes'> =
-    Export[List][number];
+  type Item<
+    List extends
+      | 'referrals'
+      | 'clicks'
+      | 'sales'
+      | 'commissions'
+      | 'risk_flags'
+      | 'refunds'
+      | 'disputes'
+      | 'processor_events',
+  > = Export[List][number];
   const events = await allEventsAbout(tx, mentionOf(customer, traces));
   return {
     object: 'customer_export',
@@ -266,6 +289,11 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
     disputes: await records<Item<'disputes'>>(disputes, sql`t.sale_id = any(${traces.sale_ids})`),
     commissions: await records<Item<'commissions'>>(commissions, of_customer),
     risk_flags: await records<Item<'risk_flags'>>(riskFlags, sql`t.id = any(${traces.risk_flag_ids})`),
+    processor_events: await records<Item<'processor_events'>>(
+      processorEvents,
+      sql`t.program_id = ${customer.program_id} and t.external_customer_id = ${customer.external_customer_id}`,
+      sql`, t.body`,
+    ),
     events: events.map(({ body }) => {
       const { id: event_id, type, created_at, data } = JSON.parse(body);
       return { id: event_id, type, created_at, data };

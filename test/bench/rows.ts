@@ -238,6 +238,28 @@ const kinds: Kind[] = [
     },
   },
   {
+    table: 'program.processor_event',
+    prefix: 'pev',
+    columns: {
+      ...in_program,
+      processor: `'stripe'`,
+      external_event_id: `'evt_' || s.n`,
+      type: `'invoice.paid'`,
+      external_object_id: `'in_' || s.n`,
+      external_customer_id: `'cus_' || s.n / 10`,
+      livemode: 'true',
+      occurred_at: 's.at',
+      rank: '5',
+      queue: `'cus_' || s.n / 10`,
+      run_id: own('run'),
+      status: `'done'`,
+      result_id: own('sale'),
+      body: `'{}'`,
+      worked_at: 's.at',
+      ...times,
+    },
+  },
+  {
     table: 'program.dispute',
     prefix: 'dsp',
     columns: {

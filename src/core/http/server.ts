@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The log shows the route, because whoever knows the path may act by it. */
     logs_route?: boolean;
+    /** Requests of the route carry proof of who sends them: those without it are counted where it is checked. */
+    counts_refusals?: boolean;
   }
   interface FastifyInstance {
     address_rate: AddressRate;
@@ -125,7 +127,9 @@ const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)/is.exec(url
 /** Counts requests by address that need no key, or whose path does not exist. A request that needs a key is counted where the key is looked up. */
 function limitUnauthenticated(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
-    if (!isOperation(request)) app.address_rate.count(addressOf(request));
+    if (request.routeOptions.config.counts_refusals)
+      app.address_rate.requireLeft(addressOf(request), request.headers.authorization);
+    else if (!isOperation(request)) app.address_rate.count(addressOf(request));
   });
 }
 

@@ -17,11 +17,13 @@ async function loadClient() {
 }
 
 export interface ProviderCall {
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: URL;
   headers?: Record<string, string>;
   body?: string;
   cut_off: AbortSignal;
+  /** The most of an answer that is read. */
+  most_bytes?: number;
 }
 
 export interface Answer {
@@ -37,7 +39,8 @@ export interface Answer {
 export type CallResult = Answer | { kind: 'unreached'; reason: string } | { kind: 'lost'; reason: string };
 
 /** Never throws. Redirects are not followed. */
-export async function callProvider({ method, url, headers, body, cut_off }: ProviderCall): Promise<CallResult> {
+export async function callProvider(call: ProviderCall): Promise<CallResult> {
+  const { method, url, headers, body, cut_off, most_bytes = max_answer_bytes } = call;
   if (cut_off.aborted) return { kind: 'unreached', reason: 'the time for the call was over before it began' };
   client ??= loadClient();
   const { request, dispatcher } = await client;
@@ -50,7 +53,7 @@ export async function callProvider({ method, url, headers, body, cut_off }: Prov
       signal: AbortSignal.any([late, cut_off]),
       dispatcher,
     });
-    const text = await readText(response.body, max_answer_bytes);
+    const text = await readText(response.body, most_bytes);
     return { kind: 'answered', status: response.statusCode, headers: response.headers, text, body: parsedJson(text) };
   } catch (error) {
     if (late.aborted || cut_off.aborted) return { kind: 'lost', reason: 'no answer in time' };

@@ -23,21 +23,15 @@ import {
   WebhookRefused,
   type WebhookSubjects,
 } from './rail.ts';
+import { hundredth, stripeAmount, three_decimals } from './stripe_amount.ts';
 
 const title = 'Stripe';
 /** Answers keep the form of this version, also when Stripe publishes a newer one: https://docs.stripe.com/api/versioning */
-const api_version = '2026-10-28.endive';
+export const api_version = '2026-10-28.endive';
 /** Stripe forgets a key after 24 hours at the earliest. */
 const key_life_s = 23 * 3600;
 /** A call that was not answered may still be at work for this long: until then, an empty list proves nothing. */
 const settling_ms = 10 * 60_000;
-
-/** https://docs.stripe.com/currencies#three-decimal: "the least-significant (last) digit to be 0". */
-const three_decimals = new Set(['BHD', 'JOD', 'KWD', 'OMR', 'TND']);
-/** Without minor unit in ISO 4217, with hundredths of 0 at Stripe: https://docs.stripe.com/currencies#special-cases */
-const hundredfold = new Set(['ISK', 'UGX']);
-/** Currencies with hundredths in ISO 4217 and without at Stripe. */
-const hundredth = new Set(['MGA']);
 
 /** Codes of Stripe's errors; all others are `provider_rejected`. */
 const error_codes: Readonly<Record<string, PayoutErrorCode>> = {
@@ -88,11 +82,6 @@ function refuse(amount_minor: number, currency: string): Refusal | undefined {
   return undefined;
 }
 
-const amountOf = ({ amount_minor, currency }: Transfer): number => {
-  if (hundredfold.has(currency)) return amount_minor * 100;
-  return hundredth.has(currency) ? amount_minor / 100 : amount_minor;
-};
-
 async function check(credentials: Credentials, context: RailContext): Promise<{ account: string; warnings: string[] }> {
   const refused = (message: string) => new Problem('invalid_parameter', message, { param: 'secret_key' });
   if (!credentials.secret_key?.includes(`_${context.mode}_`)) {
@@ -134,7 +123,7 @@ async function submit(transfer: Transfer, credentials: Credentials, context: Tra
 
 /** The same transfer gives the same bytes: under one key, Stripe refuses others. */
 const formOf = (transfer: Transfer): Record<string, string> => ({
-  amount: String(amountOf(transfer)),
+  amount: String(stripeAmount(transfer.amount_minor, transfer.currency)),
   currency: transfer.currency.toLowerCase(),
   destination: transfer.destination.account_id ?? '',
   transfer_group: transfer.idempotency_key,

@@ -1,0 +1,114 @@
+/** Gives the facts of an event their effects: each by the operation that a request would call. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { operationOf, perform } from '../../core/resource/perform.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { type Coupon, couponOperations, coupons } from '../tracking/coupon.ts';
+import { applyCustomer, applySubscription } from './apply_customer.ts';
+import { applyDispute, applyRefund } from './apply_refund.ts';
+import { applySale } from './apply_sale.ts';
+import { disconnected } from './connection.ts';
+import {
+  type Applying,
+  done,
+  findKnown,
+  ignored,
+  isOlder,
+  know,
+  type Outcome,
+  older,
+  unattributed,
+  waitingFor,
+} from './known.ts';
+import type { Attributable, Fact } from './processor.ts';
+
+/** Of several facts, the one of the first of these is what became of the event. */
+const by_weight = ['failed', 'waiting', 'ignored', 'done'] as const;
+
+/** An event of several facts is worked on again as a whole: each has its effect once. */
+export async function applyFacts(applying: Applying, facts: Fact[]): Promise<Outcome> {
+  const outcomes: Outcome[] = [];
+  for (const fact of facts) outcomes.push(await applyFact(applying, fact));
+  const told = outcomes.filter(({ status, reason }) => status !== 'ignored' || reason === 'unattributed');
+  const found = by_weight.flatMap(
+    (status) => (told.length > 0 ? told : outcomes).find((one) => one.status === status) ?? [],
+  );
+  return found[0] ?? ignored('nothing', 'The event says nothing.');
+}
+
+function applyFact(applying: Applying, fact: Fact): Promise<Outcome> {
+  switch (fact.kind) {
+    case 'sale':
+      return applySale(applying, fact);
+    case 'customer':
+      return applyCustomer(applying, fact);
+    case 'subscription':
+      return applySubscription(applying, fact);
+    case 'alias':
+      return applyAlias(applying, fact);
+    case 'refund':
+      return applyRefund(applying, fact);
+    case 'dispute':
+      return applyDispute(applying, fact);
+    case 'coupon':
+      return applyCoupon(applying, fact);
+    case 'disconnected':
+      return disconnected(applying.tx, applying.by, fact.message).then(() => done(null));
+  }
+}
+
+/** The ids of the processor that facts name or make known. */
+export const idsIn = (facts: Fact[]): string[] =>
+  facts
+    .flatMap((fact) => Object.entries(fact).flatMap(([name, value]) => (id_fields.has(name) ? [value].flat() : [])))
+    .filter((value): value is string => typeof value === 'string');
+
+const id_fields = new Set([
+  ...['of', 'external_id', 'external_charge_id', 'external_customer_id', 'external_subscription_id'],
+  ...['external_refund_id', 'external_dispute_id', 'also_known_as'],
+]);
+
+/** Whether a customer, a click or a coupon by which a sale might be credited is known. */
+export async function mayBeCredited(
+  tx: Tx,
+  program_id: string,
+  { external_customer_id, click_id, by_coupon }: Attributable,
+): Promise<boolean> {
+  const { known } = await tx.one<{ known: boolean }>(sql`
+    select
+      exists (
+        select from program.customer t
+        where ${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id} and t.deleted_at is null
+      )
+      or exists (select from program.click t where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id ?? null})
+      or ${by_coupon}::boolean and exists (
+        select from program.coupon t
+        where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id is not null and t.deleted_at is null
+      ) as known`);
+  return known;
+}
+
+async function applyAlias(applying: Applying, { of, external_id }: Extract<Fact, { kind: 'alias' }>): Promise<Outcome> {
+  const known = await findKnown(applying, of);
+  if (!known) return waitingFor(of);
+  await know(applying, [external_id], { object_id: known.object_id });
+  return known.object_id === null
+    ? unattributed(of, `${of} is no sale, because nobody is credited with it.`)
+    : done(known.object_id);
+}
+
+async function applyCoupon(applying: Applying, fact: Extract<Fact, { kind: 'coupon' }>): Promise<Outcome> {
+  const { tx, program, by, services } = applying;
+  const { external_id, active, at } = fact;
+  const coupon = await coupons.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}`,
+  );
+  if (!coupon) return ignored('unknown_coupon', 'No coupon has this external_id.');
+  if (isOlder(at, await findKnown(applying, external_id))) return older;
+  await know(applying, [external_id], { object_id: coupon.id, state: active ? 'active' : 'inactive', at });
+  const operation = operationOf(couponOperations, active ? 'coupons.activate' : 'coupons.deactivate');
+  const reply = await perform<Coupon>(tx, { operation, by, services }, { params: { id: coupon.id } });
+  return reply instanceof Problem ? { status: 'failed', reason: reply.code, message: reply.message } : done(reply.id);
+}

@@ -1,0 +1,152 @@
+/** Refunds and disputes of payments at a processor: by the operations of the API, each once. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { operationOf, perform } from '../../core/resource/perform.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { disputeOperations } from '../dispute_sale.ts';
+import { refundOperations } from '../refund_sale.ts';
+import { type Dispute, disputes } from '../sales/dispute.ts';
+import { refunds } from '../sales/refund.ts';
+import { type Sale, sales } from '../sales/sale.ts';
+import { definite, existingOf, failed } from './apply_sale.ts';
+import {
+  type Applying,
+  done,
+  findKnown,
+  ignored,
+  isOlder,
+  know,
+  type Outcome,
+  older,
+  unattributed,
+  waitingFor,
+} from './known.ts';
+import type { Fact } from './processor.ts';
+
+const refundOperation = operationOf(refundOperations, 'sales.refund');
+const reverseOperation = operationOf(refundOperations, 'refunds.reverse');
+const openOperation = operationOf(disputeOperations, 'disputes.create');
+const closeOperation = operationOf(disputeOperations, 'disputes.close');
+
+/** The sale of a payment, or what becomes of an event that is about it. */
+async function saleOf(applying: Applying, payment: string): Promise<Sale | Outcome> {
+  const { tx, program } = applying;
+  const known = await findKnown(applying, payment);
+  if (known?.object_id === null)
+    return unattributed(payment, 'The charge is no sale, because nobody is credited with it.');
+  const where = known
+    ? sql`t.id = ${known.object_id}`
+    : // Somebody may have sent the sale by the API.
+      sql`t.external_charge_id = ${payment}`;
+  const sale = await sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program.id} and ${where}`);
+  if (sale) return sale;
+  return known ? ignored('sale_deleted', 'The sale was deleted.') : waitingFor(payment);
+}
+
+const isOutcome = (found: Sale | Outcome): found is Outcome => !('amount_minor' in found);
+
+/** A time that a request may send for something that came after the sale. */
+const after = (sale: Sale, time: string): string => (time < sale.occurred_at ? sale.occurred_at : time);
+
+export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind: 'refund' }>): Promise<Outcome> {
+  const { external_refund_id, status, at } = fact;
+  const sale = await saleOf(applying, fact.of);
+  if (isOutcome(sale)) return sale;
+  const known = await findKnown(applying, external_refund_id);
+  if (status === 'failed') {
+    if (!known?.object_id) {
+      // Where it never succeeded, nothing was taken; where that is still to come, it is taken and given back then.
+      await know(applying, [external_refund_id], { object_id: null, state: 'failed', at });
+      return ignored('refund_failed', 'The refund failed, and nothing was taken for it.');
+    }
+    if (known.state === 'failed') return done(known.object_id);
+    return reversed(applying, known.object_id, fact);
+  }
+  if (known?.object_id) return done(known.object_id);
+  const refund_id = await refunded(applying, sale, fact);
+  if (typeof refund_id !== 'string') return refund_id;
+  if (known?.state === 'failed') return reversed(applying, refund_id, fact);
+  await know(applying, [external_refund_id], { object_id: refund_id, state: 'succeeded', at });
+  return done(refund_id);
+}
+
+async function refunded(
+  { tx, program, by, services }: Applying,
+  sale: Sale,
+  { external_refund_id, amount_minor, reason, refunded_at }: Extract<Fact, { kind: 'refund' }>,
+): Promise<string | Outcome> {
+  const body = definite({ amount_minor, external_refund_id, reason, refunded_at: after(sale, refunded_at) });
+  const reply = await perform<Sale>(
+    tx,
+    { operation: refundOperation, by, services },
+    { params: { id: sale.id }, body },
+  );
+  if (reply instanceof Problem) {
+    const existing = existingOf(reply);
+    if (existing) return existing.id;
+    return reply.code === 'sale_already_refunded' ? ignored(reply.code, reply.message) : failed(reply);
+  }
+  const refund = await refunds.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_refund_id = ${external_refund_id}`,
+  );
+  return refund?.id ?? failed(new Problem('internal_error', 'The refund was recorded, and is not found.'));
+}
+
+async function reversed(
+  applying: Applying,
+  refund_id: string,
+  { external_refund_id, at }: Extract<Fact, { kind: 'refund' }>,
+): Promise<Outcome> {
+  const { tx, by, services } = applying;
+  const given = { params: { id: refund_id }, body: { reason: 'refund_failed' } };
+  const reply = await perform<object>(tx, { operation: reverseOperation, by, services }, given);
+  // Somebody may have reversed it by the API.
+  if (reply instanceof Problem && reply.code !== 'invalid_state_transition') return failed(reply);
+  await know(applying, [external_refund_id], { object_id: refund_id, state: 'failed', at });
+  return done(refund_id);
+}
+
+export async function applyDispute(applying: Applying, fact: Extract<Fact, { kind: 'dispute' }>): Promise<Outcome> {
+  const { external_dispute_id, status, at } = fact;
+  const sale = await saleOf(applying, fact.of);
+  if (isOutcome(sale)) return sale;
+  const known = await findKnown(applying, external_dispute_id);
+  if (isOlder(at, known)) return older;
+  if (fact.only_if_known && !known) return ignored('no_dispute', 'No money was taken for it.');
+  const dispute = await openedDispute(applying, sale, fact);
+  if (dispute instanceof Problem) return failed(dispute);
+  // A bank that still decides takes nothing back.
+  const decided = status === 'open' || dispute.status === status ? dispute : await closed(applying, dispute, fact);
+  if (decided instanceof Problem) return failed(decided);
+  await know(applying, [external_dispute_id], { object_id: dispute.id, state: decided.status, at });
+  return done(dispute.id);
+}
+
+async function openedDispute(
+  { tx, program, by, services }: Applying,
+  sale: Sale,
+  { external_dispute_id, amount_minor, reason, opened_at }: Extract<Fact, { kind: 'dispute' }>,
+): Promise<Dispute | Problem> {
+  const found = await disputeOf(tx, program.id, external_dispute_id);
+  if (found) return found;
+  const disputed = Math.min(amount_minor, sale.amount_minor);
+  const body = definite({ sale_id: sale.id, amount_minor: disputed, external_dispute_id, reason, opened_at });
+  return perform<Dispute>(tx, { operation: openOperation, by, services }, { body });
+}
+
+const disputeOf = (tx: Tx, program_id: string, external_dispute_id: string): Promise<Dispute | undefined> =>
+  disputes.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_dispute_id = ${external_dispute_id}`,
+  );
+
+function closed(
+  { tx, by, services }: Applying,
+  { id }: Dispute,
+  { status: outcome, at: closed_at }: Extract<Fact, { kind: 'dispute' }>,
+): Promise<Dispute | Problem> {
+  const given = { params: { id }, body: { outcome, closed_at } };
+  return perform<Dispute>(tx, { operation: closeOperation, by, services }, given);
+}

@@ -1,0 +1,142 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
+import {
+  documentedEnum,
+  id,
+  knownExternalId,
+  objectName,
+  requireState,
+  text,
+  timestamp,
+} from '../../core/values/fields.ts';
+import { program_id } from '../events/fields.ts';
+import { programs } from '../programs/program.ts';
+import { processor_name } from './connection.ts';
+
+export const event_statuses = {
+  pending: 'it is worked on as soon as a worker is free',
+  waiting: 'it came before what it names: it is worked on as soon as `waiting_for` is known',
+  done: 'it had its effect, or what it says was known already',
+  ignored: 'it has no effect, as `reason` says',
+  failed: 'its effect is refused, as `message` says: correct that, and retry',
+  unresolved: 'it waited for 72 hours, and the processor does not know either what it names',
+};
+
+export const processorEvents = resource({
+  object: 'processor_event',
+  plural: 'processor_events',
+  scoped_as: 'sales',
+  table: 'program.processor_event',
+  unique: { processor_event_once: null },
+  doc: 'An event that a billing processor sent, and what became of it.',
+  fields: {
+    id: id('pev'),
+    object: objectName('processor_event'),
+    program_id,
+    processor: processor_name,
+    external_event_id: text.describe("The processor's id of the event."),
+    type: text.describe("The processor's type of the event, such as `invoice.paid`."),
+    external_object_id: text.nullable().describe("The processor's id of what the event is about. Null: it has none."),
+    external_customer_id: text.nullable().describe("The processor's id of the customer. Null: the event names none."),
+    livemode: z.boolean().describe('False: of the test mode of the processor.'),
+    status: documentedEnum(event_statuses),
+    waiting_for: text
+      .nullable()
+      .describe("The processor's id that must be known here for the event to have its effect. Null: none."),
+    reason: text
+      .nullable()
+      .describe(
+        'Why it had no effect, such as `unattributed`: no partner is credited with the customer. Such a charge becomes a sale once the customer is known.',
+      ),
+    message: text.nullable().describe('The reason in words. Null if there is none.'),
+    result_id: text.nullable().describe('The sale, refund, dispute, customer or coupon that it created or changed.'),
+    run_id: id('run').describe('The request id of the changes that it makes, in the events that tell of them.'),
+    occurred_at: timestamp.describe('When it happened, by the processor.'),
+    worked_at: timestamp.nullable().describe('When it was last worked on. Null while `pending`.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type ProcessorEvent = z.infer<typeof processorEvents.record>;
+
+const ofFew = (field: 'external_object_id' | 'external_customer_id' | 'external_event_id') => ({
+  schema: knownExternalId.optional(),
+  where: (value: string) =>
+    ({
+      external_object_id: sql`t.external_object_id = ${value}`,
+      external_customer_id: sql`t.external_customer_id = ${value}`,
+      external_event_id: sql`t.external_event_id = ${value}`,
+    })[field],
+  is_of_few: true,
+});
+
+export const inboxOperations: Operation[] = [
+  ...readOperations({
+    resource: processorEvents,
+    within: programs,
+    by: ['status', 'type', 'processor'],
+    filters: {
+      external_event_id: ofFew('external_event_id'),
+      external_object_id: ofFew('external_object_id'),
+      external_customer_id: ofFew('external_customer_id'),
+    },
+    list_doc: 'Events are kept for 90 days.',
+  }),
+  operation({
+    name: 'processor_events.retry',
+    title: 'Retry a processor event',
+    method: 'POST',
+    path: '/v1/processor_events/{id}/retry',
+    scope: 'sales:write',
+    summary: 'Works on an event of a billing processor again.',
+    doc: 'For an event that failed, is unresolved, or was ignored, once its reason is gone. It has its effect once, however often it is retried.',
+    params: idParams,
+    reply: processorEvents.schema,
+    errors: ['invalid_state_transition'],
+    async run({ tx, params }) {
+      const before = await processorEvents.get(tx, params.id, { lock: true });
+      requireState(before.status !== 'done', 'The event had its effect already.');
+      const { body, queue } = await tx.one<{ body: string | null; queue: string }>(
+        sql`select t.body, t.queue from program.processor_event t where ${tenant(tx)} and t.id = ${before.id}`,
+      );
+      requireState(body !== null, 'The event was erased together with its customer.');
+      workLater(tx, before.program_id, [queue]);
+      return processorEvents.update(tx, before.id, { status: 'pending', worked_at: null });
+    },
+  }),
+];
+
+/** Has the events of queues worked on: a job each, however often they are named. */
+export function workLater(tx: Tx, program_id: string, queues: string[]): void {
+  const { organization_id } = tx;
+  for (const queue of [...new Set(queues)].sort())
+    tx.enqueue(
+      'program/work_processor_events',
+      { organization_id, program_id, queue },
+      { job_key: keyOf(program_id, queue) },
+    );
+}
+
+const keyOf = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
+
+/**
+ * Works on what waited for ids that are known now. Charges of a customer who was not known are among them.
+ * @param ids of the processor, each locked by `lockIds`
+ */
+export async function release(tx: Tx, program_id: string, ids: string[]): Promise<void> {
+  const released = await tx.all<{ queue: string }>(sql`
+    update program.processor_event t
+    set status = 'pending', worked_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.waiting_for = any(${ids})
+      and (t.status in ('waiting', 'unresolved') or t.status = 'ignored' and t.reason = 'unattributed')
+    returning t.queue`);
+  workLater(
+    tx,
+    program_id,
+    released.map(({ queue }) => queue),
+  );
+}

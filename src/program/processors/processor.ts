@@ -1,0 +1,195 @@
+/**
+ * The interface of every billing processor: a client without a state of its own, which knows neither the database nor programs. What an event says
+ * is read into facts, which are the same for all processors: `apply.ts` gives them their effects.
+ */
+import type { z } from 'zod';
+import type { NewSale } from '../sales/new_sale.ts';
+
+export const processor_names = ['stripe'] as const;
+export type ProcessorName = (typeof processor_names)[number];
+export const processor_modes = ['test', 'live'] as const;
+export type ProcessorMode = (typeof processor_modes)[number];
+
+export type Credentials = Readonly<Record<string, string>>;
+
+/** The connection to an account at a processor. */
+export interface Account {
+  mode: ProcessorMode;
+  credentials: Credentials;
+  /** The base URL of the processor: its own, or what a setting puts in its place. */
+  url: string;
+  /** Aborts the calls. */
+  cut_off: AbortSignal;
+}
+
+/** A webhook as it came. */
+export interface Delivery {
+  /** By lower-case name, as Node has them. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  raw_body: Buffer;
+  now_ms: number;
+}
+
+/** An event as the inbox keeps it. */
+export interface Envelope {
+  external_event_id: string;
+  type: string;
+  external_object_id: string | null;
+  external_customer_id: string | null;
+  livemode: boolean;
+  /** ISO 8601. */
+  occurred_at: string;
+  /** The order of events of one second. */
+  rank: number;
+  /** The id of the customer at the processor, or else of what the event is about: events of one queue are worked on in order. */
+  queue: string;
+}
+
+/** What is known of a sale before its customer is. Amounts are in minor units of ISO 4217. */
+export interface SaleFact extends Pick<NewSale, 'external_charge_id' | 'amount_minor' | 'currency'> {
+  kind: 'sale';
+  parts: Partial<Pick<NewSale, 'tax_minor' | 'shipping_minor' | 'fee_minor' | 'discount_minor'>>;
+  external_customer_id: string | null;
+  external_subscription_id?: string | undefined;
+  product_id?: string | undefined;
+  click_id?: string | undefined;
+  /** The ids of the promotions that were used. */
+  coupon_external_ids: string[];
+  customer: { email?: string | undefined; name?: string | undefined };
+  occurred_at: string;
+  metadata: Record<string, string>;
+  /** Other ids of the same payment at the processor. */
+  also_known_as: string[];
+}
+
+/** What an event says. `at`: the time at the processor, ISO 8601. */
+export type Fact =
+  | SaleFact
+  /** Who the customer is: the click that brought them, or the customer here. */
+  | {
+      kind: 'customer';
+      external_customer_id: string;
+      click_id?: string | undefined;
+      customer_id?: string | undefined;
+      email?: string | undefined;
+      name?: string | undefined;
+    }
+  /** Another id of something that has one. */
+  | { kind: 'alias'; of: string; external_id: string }
+  | {
+      kind: 'refund';
+      external_refund_id: string;
+      /** The payment that is refunded. */
+      of: string;
+      amount_minor: number;
+      status: 'succeeded' | 'failed';
+      reason?: string | undefined;
+      /** When it was made. */
+      refunded_at: string;
+      at: string;
+    }
+  | {
+      kind: 'dispute';
+      external_dispute_id: string;
+      of: string;
+      amount_minor: number;
+      status: 'open' | 'won' | 'lost';
+      /** It is closed without having been one: nothing follows unless it is known. */
+      only_if_known?: boolean;
+      reason?: string | undefined;
+      opened_at: string;
+      at: string;
+    }
+  | {
+      kind: 'subscription';
+      external_subscription_id: string;
+      external_customer_id: string;
+      click_id?: string | undefined;
+      status: 'trial' | 'active' | 'cancelled';
+      at: string;
+    }
+  | { kind: 'coupon'; external_id: string; active: boolean; at: string }
+  /** The processor no longer lets this service in. */
+  | { kind: 'disconnected'; message: string };
+
+/** No effect follows from an event, and why. */
+export interface Nothing {
+  kind: 'nothing';
+  reason: string;
+  message: string;
+}
+
+/** Reads from the processor what an event does not hold. */
+export interface Question {
+  path: string;
+  query?: Record<string, string>;
+}
+
+/** An event is read in steps: into what follows, or into what has to be asked first. */
+export type Reading = Fact[] | Nothing | { ask: Question[]; worth_it_for?: Attributable };
+
+/** Who might be credited: where nobody here is known by any of it, nothing needs to be asked. */
+export interface Attributable {
+  external_customer_id: string | null;
+  click_id?: string | undefined;
+  /** The sale may have a coupon, which the answer names. */
+  by_coupon: boolean;
+}
+
+/** A webhook that is not signed with the secret, is stale, or is no event. */
+export class DeliveryRefused extends Error {
+  override readonly name = 'DeliveryRefused';
+}
+
+/** The processor refuses the key. */
+export class KeyRefused extends Error {
+  override readonly name = 'KeyRefused';
+}
+
+/** The processor does not answer, or not now: try again later. */
+export class ProcessorAway extends Error {
+  override readonly name = 'ProcessorAway';
+}
+
+export interface Connected {
+  /** The account, as the processor names it. */
+  account: string;
+  warnings: string[];
+  /** With what was made for this connection, such as the secret of a webhook endpoint. */
+  credentials: Credentials;
+  endpoint_id: string | null;
+}
+
+export interface Processor {
+  name: ProcessorName;
+  /** For people. */
+  title: string;
+  /** What a caller sends. Strict: an unknown field is refused. */
+  credentials: z.ZodObject;
+  /** The field of `credentials` whose last characters are shown. */
+  identifying: string;
+  urls: Readonly<Record<ProcessorMode, string>>;
+  /** The types of events that have effects; others are counted, and not kept. */
+  types: readonly string[];
+  /**
+   * Tries the credentials.
+   * @param endpoint_id the webhook endpoint of the connection, to look for; null: there is none yet
+   * @returns the account, and what is to be corrected at the processor
+   * @throws Problem invalid_parameter, whose `param` names the field; service_unavailable where the processor does not answer
+   */
+  check(account: Account, endpoint_id: string | null): Promise<{ account: string; warnings: string[] }>;
+  /** Has the processor send its events to a URL, and nothing else. @throws Problem */
+  connect(account: Account, webhook_url: string): Promise<{ credentials: Credentials; endpoint_id: string | null }>;
+  /** Deletes the webhook endpoints of connections that have ended, and old ones to this URL that are of none: a request may be making one. */
+  disconnect(
+    account: Account,
+    webhook_url: string,
+    endpoints: { keep: string | null; ended_ids: string[] },
+  ): Promise<void>;
+  /** Verifies a webhook, and reads what the inbox needs of it. Undefined: no event of a type that has effects. @throws DeliveryRefused */
+  receive(delivery: Delivery, credentials: Credentials): Envelope | undefined;
+  /** @param answers what was asked so far, in order */
+  read(body: unknown, answers: unknown[]): Reading;
+  /** @throws KeyRefused, ProcessorAway */
+  ask(account: Account, question: Question): Promise<unknown>;
+}

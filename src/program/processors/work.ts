@@ -1,0 +1,140 @@
+/** Works on the events of the inbox: asks the processor what an event does not hold, and applies what it says in one transaction. */
+import sql from 'sql-template-tag';
+import type { TaskContext } from '../../core/jobs/worker_context.ts';
+import { parsedJson } from '../../core/net/answer.ts';
+import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { update } from '../../core/postgres/write.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { programs } from '../programs/program.ts';
+import { applyFacts, idsIn, mayBeCredited } from './apply.ts';
+import { accountOf, type Connection, currentConnection, disconnected } from './connection.ts';
+import { ignored, lockIds, type Outcome, unattributed } from './known.ts';
+import { type Fact, KeyRefused, type Nothing, type ProcessorName, type Question, type Reading } from './processor.ts';
+import { billing } from './processors.ts';
+
+interface Queue {
+  organization_id: string;
+  program_id: string;
+  queue: string;
+}
+
+type Context = Pick<TaskContext, 'store' | 'services' | 'cut_off' | 'stopping'>;
+
+interface Pending {
+  id: string;
+  processor: ProcessorName;
+  run_id: string;
+  body: string | null;
+}
+
+/** The questions that one event leads to. */
+const most_steps = 4;
+
+/** Works on events that are pending, in the order in which they happened, until none is left. */
+export async function workQueue(queue: Queue, context: Context): Promise<void> {
+  while (!context.stopping.aborted) {
+    const next = await readNext(queue, context);
+    if (!next || !(await workEvent(queue, next, context))) return;
+  }
+  throw new Error('The worker stops: another one goes on with these events.');
+}
+
+interface Next {
+  event: Pending;
+  connection: Connection;
+}
+
+/** Undefined: nothing is pending, or nobody may ask the processor. */
+const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Context): Promise<Next | undefined> =>
+  transaction(store, { organization_id, request_id: null, only_reads: true }, async (tx) => {
+    const event = await tx.maybe<Pending>(sql`
+      select t.id, t.processor, t.run_id, t.body
+      from program.processor_event t
+      where ${tenant(tx)} and t.program_id = ${program_id} and t.queue = ${queue} and t.status = 'pending'
+      order by t.occurred_at, t.rank, t.external_event_id
+      limit 1`);
+    const connection = event && (await currentConnection(tx, program_id, event.processor));
+    return event && connection?.status === 'connected' ? { event, connection } : undefined;
+  });
+
+/** @returns false where the processor refuses the key: the events wait for another one */
+async function workEvent(queue: Queue, { event, connection }: Next, context: Context): Promise<boolean> {
+  const body = parsedJson(event.body ?? '');
+  const opening = { organization_id: queue.organization_id, request_id: event.run_id };
+  try {
+    const read = await readFacts(queue, { body, connection }, context);
+    await transaction(context.store, opening, (tx) => apply(tx, queue, { event, connection, read }, context));
+    return true;
+  } catch (error) {
+    if (!(error instanceof KeyRefused)) throw error;
+    await transaction(context.store, opening, (tx) => disconnected(tx, connection.id, error.message));
+    return false;
+  }
+}
+
+const erased: Nothing = { kind: 'nothing', reason: 'erased', message: 'It was erased together with its customer.' };
+
+type Read = Fact[] | Nothing | { nobody: string | null };
+
+/** Reads an event, and asks for what it lacks where somebody might be credited with it. */
+async function readFacts(
+  { organization_id, program_id }: Queue,
+  { body, connection }: { body: unknown; connection: Connection },
+  { store, services, cut_off }: Context,
+): Promise<Read> {
+  const processor = billing[connection.processor];
+  if (body === undefined) return erased;
+  const answers: unknown[] = [];
+  const ask = (question: Question) => processor.ask(accountOf(services, connection, cut_off), question);
+  for (let step = 0; step < most_steps; step++) {
+    const reading: Reading = processor.read(body, answers);
+    if (!('ask' in reading)) return reading;
+    const { worth_it_for } = reading;
+    const opening = { organization_id, request_id: null, only_reads: true };
+    if (worth_it_for && !(await transaction(store, opening, (tx) => mayBeCredited(tx, program_id, worth_it_for))))
+      return { nobody: worth_it_for.external_customer_id };
+    answers.push(...(await Promise.all(reading.ask.map(ask))));
+  }
+  throw new Error('An event leads to one question after another.');
+}
+
+const not_credited =
+  'Nobody is credited with this customer, so the charge is no sale. It becomes one once the customer is known.';
+
+async function apply(
+  tx: Tx,
+  { program_id }: Queue,
+  { event, connection, read }: Next & { read: Read },
+  { services }: Context,
+): Promise<void> {
+  const facts = Array.isArray(read) ? read : [];
+  await lockIds(tx, program_id, [...idsIn(facts), ...('nobody' in read && read.nobody ? [read.nobody] : [])]);
+  const pending = await tx.maybe(sql`
+    select from program.processor_event t where ${tenant(tx)} and t.id = ${event.id} and t.status = 'pending' for no key update of t`);
+  if (!pending) return;
+  const program = await programs.get(tx, program_id);
+  const applying = { tx, program, processor: event.processor, by: connection.id, services };
+  const outcome = Array.isArray(read)
+    ? await applyFacts(applying, read)
+    : 'nobody' in read
+      ? await stillNobody(tx, program_id, read.nobody)
+      : ignored(read.reason, read.message);
+  if (outcome) await note(tx, event.id, outcome);
+}
+
+/** Undefined where the customer became known meanwhile: the event is worked on once more. */
+async function stillNobody(
+  tx: Tx,
+  program_id: string,
+  external_customer_id: string | null,
+): Promise<Outcome | undefined> {
+  const asked = { external_customer_id, by_coupon: false };
+  if (await mayBeCredited(tx, program_id, asked)) return undefined;
+  return unattributed(external_customer_id, not_credited);
+}
+
+const note = (tx: Tx, id: string, { status, waiting_for, reason, message, result_id }: Outcome) =>
+  update(tx, 'program.processor_event', id, {
+    ...{ status, worked_at: tx.now, waiting_for: waiting_for ?? null },
+    ...{ reason: reason ?? null, message: message ?? null, result_id: result_id ?? null },
+  });

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { Stripe } from 'stripe';
+import type { Json } from '../../harness.ts';
+import { type Answer, type Call, ProviderServer, type Webhook } from '../payouts/rails/provider_server.ts';
+
+const made = (prefix: string): string => `${prefix}_${randomBytes(9).toString('hex')}`;
+const list = (data: Json[], has_more = false): Answer => ({ status: 200, body: { object: 'list', data, has_more } });
+
+/**
+ * An account at Stripe: its objects and events, the calls that Rail makes of it, and its webhook endpoints, as documented at docs.stripe.com. Time is
+ * what a test says.
+ */
+export class StripeAccount extends ProviderServer {
+  readonly credentials = { secret_key: 'rk_test_0123456789abcdefgh' };
+  readonly endpoints: Json[] = [];
+  readonly events: Json[] = [];
+  /** What the key may not do. */
+  readonly forbidden = new Set<string>();
+  readonly #objects = new Map<string, Json>();
+
+  /** Keeps an object as it is now. */
+  put<Kept extends Json>(object: Kept): Kept {
+    this.#objects.set(object.id, object);
+    return object;
+  }
+
+  /** An event of what an object is now. */
+  emit(type: string, object: Json, fields: Json = {}): Json {
+    this.put(object);
+    const event = {
+      ...{
+        id: made('evt'),
+        object: 'event',
+        api_version: '2026-10-28.endive',
+        created: object.created ?? 1_764_000_000,
+      },
+      ...{ livemode: false, pending_webhooks: 1, request: null, type, data: { object: structuredClone(object) } },
+      ...fields,
+    };
+    this.events.push(event);
+    return event;
+  }
+
+  /** The event as it is sent to the newest endpoint. */
+  webhook(event: Json, { secret = this.endpoints.at(-1)?.secret ?? 'whsec_none', timestamp }: Json = {}): Webhook {
+    const payload = JSON.stringify(event, null, 2);
+    const signed = Stripe.webhooks.generateTestHeaderString({ payload, secret, ...(timestamp ? { timestamp } : {}) });
+    return { raw_body: Buffer.from(payload), headers: { 'stripe-signature': signed } };
+  }
+
+  protected override handle(call: Call): Answer {
+    const { path, headers, method } = call;
+    if (headers.authorization !== `Bearer ${this.credentials.secret_key}`)
+      return refusal(401, `Invalid API Key provided: ${headers.authorization}`);
+    if (headers['stripe-version'] !== '2026-10-28.endive') return refusal(400, 'Invalid Stripe API version.');
+    const noun = path.split('/').slice(2).join('/');
+    if (this.forbidden.has(`${method} ${path}`)) return refusal(403, 'The provided key does not have the permissions.');
+    if (noun === 'account') return { status: 200, body: { id: 'acct_shop', object: 'account' } };
+    if (noun.startsWith('webhook_endpoints')) return this.#endpoint(call, noun.split('/')[1]);
+    return this.#read(call, noun);
+  }
+
+  #endpoint({ method, raw }: Call, id: string | undefined): Answer {
+    const endpoint = this.endpoints.find((one) => one.id === id);
+    if (method === 'POST') {
+      const form = new URLSearchParams(raw);
+      const created = {
+        ...{ id: made('we'), object: 'webhook_endpoint', status: 'enabled', created: Math.floor(Date.now() / 1000) },
+        ...{
+          url: form.get('url'),
+          api_version: form.get('api_version'),
+          enabled_events: form.getAll('enabled_events[]'),
+        },
+      };
+      const secret = `whsec_${randomBytes(24).toString('hex')}`;
+      this.endpoints.push({ ...created, secret });
+      return { status: 200, body: { ...created, secret } };
+    }
+    const shown = ({ secret: _, ...rest }: Json) => rest;
+    if (id === undefined) return list(this.endpoints.map(shown));
+    if (!endpoint) return refusal(404, 'No such webhook endpoint.');
+    if (method === 'DELETE') {
+      this.endpoints.splice(this.endpoints.indexOf(endpoint), 1);
+      return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
+    }
+    return { status: 200, body: shown(endpoint) };
+  }
+
+  #read({ query }: Call, noun: string): Answer {
+    const all = [...this.#objects.values()];
+    const of = (object: string) => all.filter((one) => one.object === object);
+    switch (noun) {
+      case 'events':
+        return this.#page(query);
+      case 'invoice_payments':
+        return list(
+          of('invoice_payment').filter(
+            ({ payment }) => payment.payment_intent === query.get('payment[payment_intent]'),
+          ),
+        );
+      case 'checkout/sessions':
+        return list(of('checkout.session').filter((one) => one.payment_intent === query.get('payment_intent')));
+      case 'refunds':
+        return list(of('refund').filter((one) => one.charge === query.get('charge')));
+      case 'promotion_codes':
+        return list(of('promotion_code').filter((one) => one.promotion.coupon === query.get('coupon')));
+    }
+    const [kind = '', id] = noun.split('/');
+    if (!['customers', 'charges', 'invoices', 'subscriptions', 'disputes'].includes(kind))
+      return refusal(404, `Unrecognized request URL (${noun}).`);
+    if (id === undefined) return list([]);
+    const object = this.#objects.get(id);
+    return object ? { status: 200, body: this.#expanded(object, query) } : refusal(404, `No such object: ${id}`);
+  }
+
+  /** Discounts are ids, unless they are asked for. */
+  #expanded(object: Json, query: URLSearchParams): Json {
+    if (!query.getAll('expand[]').includes('discounts')) return object;
+    return { ...object, discounts: object.discounts.map((id: string) => this.#objects.get(id)) };
+  }
+
+  /** Newest first, a page after another. */
+  #page(query: URLSearchParams): Answer {
+    const since = Number(query.get('created[gte]') ?? 0);
+    const newest = this.events.filter(({ created }) => created >= since).reverse();
+    const after = query.get('starting_after');
+    const rest = after === null ? newest : newest.slice(newest.findIndex(({ id }) => id === after) + 1);
+    const limit = Number(query.get('limit') ?? 10);
+    return list(rest.slice(0, limit), rest.length > limit);
+  }
+}
+
+const refusal = (status: number, message: string): Answer => ({
+  status,
+  body: { error: { type: 'invalid_request_error', message } },
+});
