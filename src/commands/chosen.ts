@@ -1,6 +1,6 @@
 /** Finds the organization, program or brand of a command: the one that was asked for, else the only one. */
 import sql, { raw } from 'sql-template-tag';
-import { run } from '../core/postgres/database.ts';
+import { type Database, run } from '../core/postgres/database.ts';
 import { type Opened, UsageError } from './command.ts';
 
 export interface Chosen {
@@ -55,6 +55,12 @@ export async function choose(
   if (found.length === 1 || first.id === preferred) return first;
   const names = found.slice(0, most_named).map(({ id, name }) => `${id} (${name})`);
   throw new UsageError(`Which ${noun}? Give --${noun} with one of ${names.join(', ')}.`);
+}
+
+/** Of commands that show what is of an organization: one that is misspelt has nothing. @throws Error where there is no such organization */
+export async function requireOrganization(database: Database, id: string): Promise<void> {
+  const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
+  if (!known) throw new Error(nouns.organization.unknown(id));
 }
 
 /** Reads the id from the demo, which loads all products: only where it is needed. */

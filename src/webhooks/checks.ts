@@ -81,7 +81,7 @@ export const checks = [
       found.length === 0
         ? ok('No endpoint fails.')
         : warning(
-            `${counted(found.length, 'endpoint takes', 'endpoints take')} none of their newest deliveries: ${named(found.map(({ id, organization_id }) => `${id} of ${organization_id}`))}.`,
+            `${counted(found.length, 'endpoint takes none of its', 'endpoints take none of their')} newest deliveries: ${named(found.map(({ id, organization_id }) => `${id} of ${organization_id}`))}.`,
             "'npx --no rail deliveries list --endpoint ID' shows what it answers. It is disabled after five days of failures, and its owner is emailed.",
           ),
   }),

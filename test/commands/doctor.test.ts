@@ -176,7 +176,9 @@ t.test('a transaction that is left open, and who waits for its locks, are found'
   const waiting = victim.query('select from core.outgoing_mail').catch(() => {});
   await eventually(async () => (await rail.waiting()) > 0, 'somebody who waits');
   const lines = await linesWith();
-  t.match(lines.get('service/mail'), { state: 'warning', text: /could not be checked: .*lock timeout/ });
+  t.match(lines.get('service/mail'), {
+    ...{ state: 'warning', text: /could not be checked: .*lock timeout/, remedy: /postgres\/locks/ },
+  });
   const later = async (name: string) => {
     const { read, assess } = await checkNamed(name);
     const rows = (await read(rail.store.database as unknown as pg.Client)) as { seconds: number }[];
@@ -190,8 +192,14 @@ t.test('a transaction that is left open, and who waits for its locks, are found'
     state: 'error',
     text: /\(culprit,.*holds up 1 for 10 minutes at core\.outgoing_mail/,
   });
-  await culprit.query('rollback');
+  await rail.query(
+    sql`select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+  );
   await waiting;
+  t.match(await later('postgres/locks'), {
+    ...{ state: 'error', text: /\(culprit,.*keeps core\.outgoing_mail locked for 10 minutes/ },
+  });
+  await culprit.query('rollback');
 });
 
 t.test('policies, privileges and partitions that are gone are found, and a clock that is wrong', async (t) => {
@@ -251,7 +259,12 @@ t.test(
     const lines = await linesWith();
     t.match(lines.get('jobs/failed'), { state: 'error', text: '1 job has failed for good: core/send_mail (1).' });
     t.match(lines.get('jobs/tasks'), { state: 'error', text: /core\/no_such_task \(1\)/ });
-    t.match(lines.get('webhooks/endpoints'), { state: 'warning', text: new RegExp(endpoint.id) });
+    await command(['jobs', 'cancel', '--task', 'core/no_such_task', '--confirm', '1'], healthy);
+    t.match((await linesWith()).get('jobs/tasks'), { state: 'ok' }, 'its remedy helps');
+    t.match(lines.get('webhooks/endpoints'), {
+      state: 'warning',
+      text: `1 endpoint takes none of its newest deliveries: ${endpoint.id}`,
+    });
     t.match(lines.get('service/retention'), { state: 'warning', text: /scheduled_runs \(10 days\)/ });
     t.match(lines.get('jobs/schedules'), {
       state: 'error',

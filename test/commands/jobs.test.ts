@@ -67,6 +67,9 @@ t.test('lists jobs by task, state, error, age, organization and object, and coun
       stderr: /There is no task 'program\/mature_comissions'\. Did you mean program\/mature_commissions\?/,
     },
   });
+  t.match(await run('jobs', 'list', '--organization', 'org_unknown'), { code: 1, stderr: /There is no organization/ });
+  const gone = await enqueue('core/no_such_task', {});
+  t.same(await listed('--task', 'core/no_such_task'), [gone], 'a task of another version');
   t.match(await run('jobs', 'list', '--older-than', 'soon'), { code: 2, stderr: /must be a duration/ });
   t.match(await run('jobs', 'show', String(ids.failed)), {
     stdout: new RegExp(
@@ -171,6 +174,8 @@ t.test('a job that fails is told of without its payload, and once when it is giv
   ]);
   t.match(about(failing), [{ level: 50, msg: /keeps failing/ }]);
   t.match(about(once), [{ level: 40, attempts: 1 }]);
+  const { stdout } = await run('jobs', 'list', '--task', 'program/mail_owner');
+  t.match(stdout, /Wrong payload: id: Invalid input: expected string/, 'the list says what is wrong');
   t.notMatch(JSON.stringify(lines), /A secret/);
   t.match((await run('runs')).stdout, /^SCHEDULE/);
   await rail.query(sql`delete from graphile_worker._private_jobs`);
@@ -184,6 +189,8 @@ t.test('shows the runs of schedules, what is left of them and why it fails', asy
   const all = (await answerOf('runs')) as Json[];
   t.match(all.find(({ schedule }) => schedule === 'program/mature_commissions')?.latest, { id, state: 'failed' });
   t.match((await run('runs')).stdout, /out of memory/);
+  await run('jobs', 'cancel', '--state', 'failed', '--confirm', '1');
+  t.match(await answerOf('runs', 'show', id), { state: 'cancelled', jobs_left: 0, last_error: null });
   await rail.query(sql`delete from graphile_worker._private_jobs`);
   t.match(await answerOf('runs', 'list', '--schedule', 'program/mature_commissions'), [
     { id, state: 'done', jobs_left: 0 },
@@ -221,6 +228,12 @@ t.test('lists, shows and replays deliveries of webhooks', async (t) => {
   t.match(first, { attempt: 1, organization_id: caller.organization_id });
   t.match(await list('--type', first.event_type), [{ id: first.id }]);
   t.same(await list('--status', 'delivered'), []);
+  for (const [option, name, meant] of [
+    ['--type', 'afiliate.created', 2],
+    ['--endpoint', 'whe_unknown', 1],
+    ['--organization', 'org_unknown', 1],
+  ] as const)
+    t.match(await run('deliveries', 'list', option, name), { code: meant, stdout: '', stderr: `There is no` }, option);
   t.match((await run('deliveries', 'show', first.id)).stdout, /ATTEMPT +AT +TOOK +ANSWER[\s\S]*500/);
   status = 200;
   const replayed = await answerOf('deliveries', 'replay', first.id);

@@ -164,3 +164,12 @@ t.test('tells a state that is older from a replica that was promoted with all th
   await restored.query(sql`update core.cluster set timeline = timeline + 1, is_synchronous = false`);
   t.match(await beat(last), { reason: 'another timeline' }, 'the last commits may be lost');
 });
+
+t.test('an operator holds and resumes by hand, and reads what is so', async (t) => {
+  const said = async (...args: string[]) => (await command(args, environment)).stdout;
+  t.match(await said('hold'), /^Emails and payouts are held since \S+: an operator held them, as after a restore/);
+  t.match(await said('resume', '--dry-run'), /^Emails and payouts are held since/);
+  const resumed = await said('resume', '--nothing-lost');
+  t.match(resumed, /^Emails and payouts were held since \S+: an operator[\s\S]*Emails and payouts go on\.\n/);
+  t.notMatch(resumed, /are held|dry-run/);
+});

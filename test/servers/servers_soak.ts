@@ -5,8 +5,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import pg from 'pg';
 import t, { type Test } from 'tap';
-import { migrate } from '../../src/core/postgres/migrate.ts';
+import { migrate, whyNotReady } from '../../src/core/postgres/migrate.ts';
 import { callerOf, eventually, type Json, persistent, startRail, startReceiver } from '../harness.ts';
 import { prepareTemplate, template } from '../postgres.ts';
 import { startProcess } from '../processes.ts';
@@ -50,6 +51,8 @@ export function soakServers({ files: only }: { files: string[] }): void {
       );
       t.comment(`Postgres ${server?.version}`);
       t.ok(server?.version.startsWith(version));
+      await migrate(cluster.url);
+      t.equal(await notReady(cluster.url), undefined, 'its user is no superuser');
       // Some tests make roles and databases as the service's own user, who is a superuser of the embedded Postgres.
       await query(cluster.superuser_url, 'alter role rail superuser');
       await query(cluster.superuser_url, `create database ${template} owner rail`);
@@ -59,6 +62,11 @@ export function soakServers({ files: only }: { files: string[] }): void {
   }
   for (const mode of isAsked('pgbouncer') ? (['session', 'transaction'] as const) : [])
     t.test(`PgBouncer in ${mode} mode`, (t) => throughPooler(t, mode));
+}
+
+async function notReady(url: string): Promise<string | undefined> {
+  const database = new pg.Pool({ connectionString: url, max: 1 });
+  return whyNotReady(database).finally(() => database.end());
 }
 
 async function runFile(file: string, url: string): Promise<number | null> {

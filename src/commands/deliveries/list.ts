@@ -1,7 +1,9 @@
 /** `rail deliveries list` and `rail deliveries show`. */
 import sql, { join } from 'sql-template-tag';
-import { run } from '../../core/postgres/database.ts';
-import { answer, withStore } from '../command.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
+import { nearest } from '../../core/values/texts/nearest.ts';
+import { requireOrganization } from '../chosen.ts';
+import { answer, UsageError, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
 import { table } from '../output/table.ts';
 
@@ -51,6 +53,9 @@ const last_attempt = sql`
 export const listDeliveries = (options: ListOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const { endpoint, organization, status, type, within, olderThan, limit, json } = options;
+    if (organization !== undefined) await requireOrganization(store.database, organization);
+    if (endpoint !== undefined) await requireEndpoint(store.database, endpoint);
+    if (type !== undefined) await requireType(type);
     const conditions = [
       sql`x.created_at > now() - ${within} * interval '1 second'`,
       ...(olderThan === undefined ? [] : [sql`x.created_at < now() - ${olderThan} * interval '1 second'`]),
@@ -76,6 +81,22 @@ export const listDeliveries = (options: ListOptions): Promise<void> =>
     answer(deliveries, { json, lines: listLines(deliveries, age(within)) });
   });
 
+async function requireEndpoint(database: Database, id: string): Promise<void> {
+  const found = await run(database, sql`select from webhooks.endpoint_queue q where q.endpoint_id = ${id}`);
+  if (found.length === 0) throw new Error(`There is no endpoint '${id}'.`);
+}
+
+/** Loads the catalogues of all products. @throws UsageError */
+async function requireType(type: string): Promise<void> {
+  const { products } = await import('../../products.ts');
+  const types = products.flatMap(({ events }) => Object.keys(events.catalogue));
+  if (types.includes(type)) return;
+  const meant = nearest(type, types);
+  throw new UsageError(
+    `There is no event type '${type}'. ${meant === undefined ? `Types: ${types.join(' ')}` : `Did you mean ${meant}?`}`,
+  );
+}
+
 const listLines = (deliveries: Delivery[], within: string): string[] =>
   table(
     ['DELIVERY', 'EVENT TYPE', 'STATUS', 'TRIES', 'AGE', 'ANSWER', 'ENDPOINT'],
@@ -98,7 +119,7 @@ interface Attempt {
 
 /** A delivery and its attempts: without what was sent, and without what was answered. */
 export const showDelivery = (id: string, { json }: { json?: boolean }): Promise<void> =>
-  withStore(async ({ store: { database } }) => {
+  withStore(async ({ config, store: { database } }) => {
     const [found] = await run<Delivery & { replay_of: string | null; endpoint_status: string | null }>(
       database,
       sql`
@@ -108,7 +129,7 @@ export const showDelivery = (id: string, { json }: { json?: boolean }): Promise<
         ${last_attempt}
         where d.id = ${id}`,
     );
-    if (!found) throw new Error(`There is no delivery '${id}': they are kept for 30 days.`);
+    if (!found) throw new Error(`There is no delivery '${id}'. They are kept for ${config.EVENT_RETENTION_DAYS} days.`);
     const attempts = await run<Attempt>(
       database,
       sql`

@@ -1,6 +1,7 @@
 /** `rail jobs retry` and `rail jobs cancel`. */
 import sql, { type Sql } from 'sql-template-tag';
 import { service_opening } from '../../core/jobs/task.ts';
+import type { Database } from '../../core/postgres/database.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { answer, UsageError, warnWithoutWorker, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
@@ -33,7 +34,7 @@ interface Outcome {
 export const changeJobs = (action: Action, ids: number[], options: ChangeOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const { confirm, dryRun, json, ...filter } = options;
-    const where = await wantedOf(ids, filter, confirm);
+    const where = await wantedOf(store.database, ids, filter, confirm);
     const is_asked = ids.length > 0 ? !dryRun : confirm !== undefined && !dryRun;
     const outcome = await transaction(store, service_opening, async (tx) => {
       const found = await lock(tx, where);
@@ -46,7 +47,7 @@ export const changeJobs = (action: Action, ids: number[], options: ChangeOptions
     if (outcome.refused.length > 0 && ids.length > 0) process.exitCode = 1;
   });
 
-async function wantedOf(ids: number[], filter: Filter, confirm: number | undefined): Promise<Sql> {
+async function wantedOf(database: Database, ids: number[], filter: Filter, confirm: number | undefined): Promise<Sql> {
   const is_filtered = Object.values(filter).some((value) => value !== undefined);
   if (ids.length > 0 && (is_filtered || confirm !== undefined))
     throw new UsageError('Give either ids of jobs, or options that say which.');
@@ -54,7 +55,7 @@ async function wantedOf(ids: number[], filter: Filter, confirm: number | undefin
     throw new UsageError(
       "Say which jobs: by their ids, or by options such as --task. 'npx --no rail jobs list' shows them.",
     );
-  return ids.length > 0 ? sql`j.id = any (${ids}::bigint[])` : whereOf(filter);
+  return ids.length > 0 ? sql`j.id = any (${ids}::bigint[])` : whereOf(database, filter);
 }
 
 type Found = Job & { is_free: boolean };

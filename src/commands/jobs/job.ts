@@ -2,7 +2,9 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { JobState } from '../../core/jobs/job_state.ts';
 import { findTasks } from '../../core/jobs/task.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
 import { nearest } from '../../core/values/texts/nearest.ts';
+import { requireOrganization } from '../chosen.ts';
 import { UsageError } from '../command.ts';
 
 export interface Job {
@@ -39,9 +41,11 @@ export interface Filter {
   object?: string;
 }
 
-/** @throws UsageError for a task that there is not */
-export async function whereOf({ task, state, error, olderThan, organization, object }: Filter): Promise<Sql> {
-  if (task !== undefined) await requireTask(task);
+/** @throws UsageError for a task that there is not, Error for such an organization */
+export async function whereOf(database: Database, filter: Filter): Promise<Sql> {
+  const { task, state, error, olderThan, organization, object } = filter;
+  if (task !== undefined) await requireTask(database, task);
+  if (organization !== undefined) await requireOrganization(database, organization);
   const conditions = [
     ...(task === undefined ? [] : [sql`j.task = ${task}`]),
     ...(state === undefined ? [] : [sql`j.state = any (${state}::text[])`]),
@@ -57,9 +61,12 @@ export async function whereOf({ task, state, error, olderThan, organization, obj
   return conditions.length === 0 ? sql`true` : join(conditions, ' and ');
 }
 
-async function requireTask(task: string): Promise<void> {
+/** Jobs of a task that only another version has are shown too. */
+async function requireTask(database: Database, task: string): Promise<void> {
   const tasks = Object.keys(await findTasks());
   if (tasks.includes(task)) return;
+  const queued = await run(database, sql`select from core.jobs() j where j.task = ${task} limit 1`);
+  if (queued.length > 0) return;
   const meant = nearest(task, tasks);
   const hint = meant === undefined ? `Tasks: ${tasks.join(' ')}` : `Did you mean ${meant}?`;
   throw new UsageError(`There is no task '${task}'. ${hint}`);

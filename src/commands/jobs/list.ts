@@ -16,7 +16,7 @@ interface ListOptions extends Filter {
 
 export const listJobs = ({ limit, json, ...filter }: ListOptions): Promise<void> =>
   withStore(async ({ store }) => {
-    const where = await whereOf(filter);
+    const where = await whereOf(store.database, filter);
     const jobs = await readJobs(store.database, where, limit);
     const count = await countJobs(store.database, where);
     const more =
@@ -61,10 +61,10 @@ function errorLines(jobs: Job[]): string[] {
   return rows.length === 0 ? [] : ['', ...table(['JOB', 'TASK', 'LAST ERROR'], rows.slice(0, most_errors), '')];
 }
 
-/** The first line of an error, without its stack. */
-function shortened(text: string): string {
-  const [first = ''] = text.split('\n');
-  return first.length > error_width ? `${first.slice(0, error_width)}…` : first;
+/** The beginning of an error in one line. */
+export function shortened(text: string): string {
+  const line = text.trim().replaceAll(/\s+/g, ' ');
+  return line.length > error_width ? `${line.slice(0, error_width)}…` : line;
 }
 
 interface Count {

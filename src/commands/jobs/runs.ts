@@ -8,7 +8,7 @@ import { answer, UsageError, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
 import { table } from '../output/table.ts';
 import { type Job, job_columns } from './job.ts';
-import { linesOf } from './list.ts';
+import { linesOf, shortened } from './list.ts';
 
 interface Run {
   id: string;
@@ -16,8 +16,8 @@ interface Run {
   /** The time that it goes by. */
   tick: string;
   age_s: number;
-  /** The state of its jobs that are left; done where there is none. */
-  state: 'done' | 'running' | 'waiting' | 'retrying' | 'failed';
+  /** The state of its jobs that are left; where there is none, done, or cancelled if some were. */
+  state: 'done' | 'cancelled' | 'running' | 'waiting' | 'retrying' | 'failed';
   jobs_left: number;
   last_error: string | null;
 }
@@ -26,6 +26,7 @@ interface Run {
 const run_columns = sql`
   r.id, r.name as schedule, r.tick, extract(epoch from now() - r.created_at)::float8 as age_s,
   case
+    when j.cancelled > 0 and j.jobs = 0 then 'cancelled'
     when coalesce(j.jobs, 0) = 0 then 'done'
     when j.failed > 0 then 'failed'
     when j.running > 0 then 'running'
@@ -35,8 +36,9 @@ const run_columns = sql`
   coalesce(j.jobs, 0) as jobs_left, j.last_error`;
 
 const jobs_by_run = sql`
-  select j.run_id, count(*) as jobs, count(*) filter (where j.state = 'failed') as failed, count(*) filter (where j.state = 'running') as running,
-    max(j.last_error) as last_error
+  select j.run_id, count(*) filter (where j.state <> 'cancelled') as jobs, count(*) filter (where j.state = 'cancelled') as cancelled,
+    count(*) filter (where j.state = 'failed') as failed, count(*) filter (where j.state = 'running') as running,
+    max(j.last_error) filter (where j.state <> 'cancelled') as last_error
   from core.jobs() j
   where j.run_id is not null
   group by j.run_id`;
@@ -112,7 +114,7 @@ function runLines(runs: Run[]): string[] {
 
 function errorLines(runs: Run[]): string[] {
   const rows = runs.flatMap(({ id, schedule, last_error }) =>
-    last_error === null ? [] : [[id, schedule, (last_error.split('\n')[0] as string).slice(0, 60)]],
+    last_error === null ? [] : [[id, schedule, shortened(last_error)]],
   );
   return rows.length === 0 ? [] : ['', ...table(['RUN', 'SCHEDULE', 'LAST ERROR'], rows, '')];
 }

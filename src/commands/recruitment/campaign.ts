@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { requireOrganization } from '../chosen.ts';
 import { answer, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
-import { organizationOfBrand, organizationOfCampaign, requireOrganization } from './tenant.ts';
+import { organizationOfBrand, organizationOfCampaign } from './tenant.ts';
 
 const most_listed = 50;
 const poll_ms = 2_000;

@@ -3,12 +3,12 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Operation } from '../../core/resource/operation.ts';
 import { type Inbox, inboxes } from '../../recruitment/inboxes/inbox.ts';
 import { inboxOperations } from '../../recruitment/inboxes/inbox_operations.ts';
-import { choose } from '../chosen.ts';
+import { choose, requireOrganization } from '../chosen.ts';
 import { answer, UsageError, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { callOperation } from './call.ts';
 import { readSecrets } from './secrets.ts';
-import { organizationOfInbox, requireOrganization } from './tenant.ts';
+import { organizationOfInbox } from './tenant.ts';
 
 interface ServerOptions {
   host: string | undefined;

@@ -31,12 +31,6 @@ export async function organizationOfInbox(database: Database, id: string): Promi
   return found.organization_id;
 }
 
-/** @throws Error when there is no such organization */
-export async function requireOrganization(database: Database, id: string): Promise<void> {
-  const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
-  if (!known) throw new Error(`There is no organization '${id}'. 'npx --no rail org list' lists them.`);
-}
-
 /** The organization of a campaign. @throws Error when there is none with this id */
 export async function organizationOfCampaign(database: Database, id: string): Promise<string> {
   const [found] = await run<{ organization_id: string }>(

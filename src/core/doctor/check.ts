@@ -56,6 +56,7 @@ export interface Line extends Finding {
 /** No check may take longer, or wait longer for a lock. */
 const statement_ms = 5_000;
 const lock_ms = 1_000;
+const lock_timeout_code = '55P03';
 
 /**
  * Does the checks in their order, those of the database each in a transaction of its own. One that fails says so, and is no error.
@@ -88,7 +89,11 @@ async function inTransaction<Read>(on: Session, read: (on: Session) => Promise<R
 
 function unchecked(failure: unknown): Finding {
   const { message, code } = failure as { message?: string; code?: string };
-  return warning(`could not be checked: ${message || code}`);
+  const is_locked = code === lock_timeout_code;
+  return warning(
+    `could not be checked: ${message || code}`,
+    is_locked ? 'A session keeps locked what it reads: see postgres/locks.' : undefined,
+  );
 }
 
 /** Returns whether a check failed because the database lacks the tables that it reads. */

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { restoredHold } from '../metrics/hold.ts';
+import { causeOf, restoredHold } from '../metrics/hold.ts';
 import { processName, type Role } from '../postgres/connections.ts';
 import { type Database, run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
@@ -93,7 +93,7 @@ export const processChecks = [
       hold === undefined
         ? ok('Emails and payouts are not held.')
         : error(
-            `Emails and payouts are held since ${hold.since}, because the database was restored to its state of ${hold.state_at}.`,
+            `Emails and payouts are held since ${hold.since}: ${causeOf(hold)}.`,
             "See 'npx --no rail resume --dry-run'; 'npx --no rail resume' lets them go on.",
           ),
   }),

@@ -93,14 +93,16 @@ export const queueChecks = [
     name: 'jobs/tasks',
     read: async (on) => ({
       known: Object.keys(await findTasks()),
-      waiting: await rowsOf<ByTask>(sql`select j.task, count(*)::int as jobs from core.jobs() j group by j.task`)(on),
+      waiting: await rowsOf<ByTask>(
+        sql`select j.task, count(*)::int as jobs from core.jobs() j where j.state <> 'cancelled' group by j.task`,
+      )(on),
     }),
     assess({ known, waiting }) {
       const unknown = waiting.filter(({ task }) => !known.includes(task));
       if (unknown.length === 0) return ok('All jobs are of tasks that this version has.');
       return error(
         `No worker of this version runs ${tasksOf(unknown)}.`,
-        "Run a worker of the version that enqueued them, or cancel them: 'npx --no rail jobs cancel'.",
+        "Run a worker of the version that enqueued them, or cancel them: 'npx --no rail jobs cancel --task NAME'.",
       );
     },
   }),

@@ -7,6 +7,7 @@ const long_s = 300;
 const longest_s = 3_600;
 /** The time for which a session may be idle in a transaction. */
 const idle_s = 60;
+/** The time for which somebody may wait for a lock, or a session keep a table locked that others may not read. */
 const waits_s = 5;
 /** Versions of rows that this many transactions have left are seen to be kept. */
 const many_transactions = 1_000_000;
@@ -59,19 +60,32 @@ export const sessionChecks = [
         where w.datname = current_database() and cardinality(pg_blocking_pids(w.pid)) > 0
       )
       select ${who('b')} as blocker,
-        count(distinct w.pid) as waiting, extract(epoch from max(w.waits))::float8 as seconds,
+        count(distinct w.pid) as waiting,
+        -- Requests give up after some seconds, and others come: the blocker's transaction is as old as their plight.
+        extract(epoch from greatest(max(w.waits), clock_timestamp() - b.xact_start))::float8 as seconds,
         string_agg(distinct l.relation::regclass::text, ', ') as tables
       from waiting w
       join pg_stat_activity b on b.pid = w.blocked_by and cardinality(pg_blocking_pids(b.pid)) = 0
       left join pg_locks l on l.pid = w.pid and not l.granted
-      group by b.pid, b.application_name, b.usename, b.state
+      group by b.pid, b.application_name, b.usename, b.state, b.xact_start
+      union all
+      -- Nobody waits at the moment.
+      select ${who('b')}, 0, extract(epoch from clock_timestamp() - b.xact_start)::float8, string_agg(distinct l.relation::regclass::text, ', ')
+      from pg_locks l
+      join pg_class c on c.oid = l.relation and c.relkind in ('r', 'p')
+      join pg_stat_activity b on b.pid = l.pid
+      where l.mode = 'AccessExclusiveLock' and l.granted and c.relnamespace::regnamespace::text in (select core.own_schemas())
+        and l.database = (select d.oid from pg_database d where d.datname = current_database())
+        and not exists (select from waiting w where w.blocked_by = b.pid)
+      group by b.pid, b.application_name, b.usename, b.state, b.xact_start
       order by 2 desc`),
     assess(all_waiting) {
       const found = all_waiting.filter(({ seconds }) => seconds > waits_s);
       if (found.length === 0) return ok('Nobody waits for a lock for long.');
-      const all = found.map(
-        ({ blocker, waiting, seconds, tables }) =>
-          `${blocker} holds up ${waiting} for ${ago(seconds)}${tables ? ` at ${tables}` : ''}`,
+      const all = found.map(({ blocker, waiting, seconds, tables }) =>
+        waiting > 0
+          ? `${blocker} holds up ${waiting} for ${ago(seconds)}${tables ? ` at ${tables}` : ''}`
+          : `${blocker} keeps ${tables} locked for ${ago(seconds)}`,
       );
       return error(`${named(all)}.`, end);
     },

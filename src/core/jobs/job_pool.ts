@@ -10,6 +10,7 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import sql, { raw } from 'sql-template-tag';
+import type { z } from 'zod';
 import { jobRan, watchPool } from '../metrics/metrics.ts';
 import { letShrink } from '../pool/shrinking.ts';
 import { type Database, run } from '../postgres/database.ts';
@@ -183,7 +184,7 @@ const jobOf =
     const ended = (outcome: Parameters<typeof jobRan>[1]) => jobRan(name, outcome, performance.now() - begun);
     try {
       const { payload, run } = await load();
-      const parsed = payload.parse(given);
+      const parsed = parsePayload(payload, given);
       const { traceparent: parent } = given as { traceparent?: string };
       // Sweeps and schedules begin no trace: nobody asked for them.
       if (parent === undefined) await run(parsed, context);
@@ -197,6 +198,14 @@ const jobOf =
       throw error;
     }
   };
+
+/** @throws Error that names the fields which are wrong, and holds no value */
+export function parsePayload(payload: z.ZodType, given: unknown): unknown {
+  const { success, data, error } = payload.safeParse(given);
+  if (success) return data;
+  const faults = error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
+  throw new Error(`Wrong payload: ${faults.join('; ')}`);
+}
 
 /** Its own message about a failed job holds the whole payload: `logFailures` logs it instead. */
 const workerLogger = (log: Logger): WorkerLogger =>

@@ -61,8 +61,14 @@ export async function restoredHold(on: Pick<Database, 'query'>): Promise<Hold | 
 export const heldNow = (): { held?: string } => (seen?.hold ? { held: holdText(seen.hold) } : {});
 
 /** A sentence for people. */
-export const holdText = ({ since, state_at, reason }: Hold): string =>
-  `Emails and payouts are held since ${since}: the database was restored to its state of ${state_at} (found by ${reason}). Run 'npx --no rail resume --dry-run' to see what waits.`;
+export const holdText = (hold: Hold): string =>
+  `Emails and payouts are held since ${hold.since}: ${causeOf(hold)}. Run 'npx --no rail resume --dry-run' to see what waits.`;
+
+/** The reason for a hold, as the rest of a sentence. */
+export const causeOf = ({ state_at, reason }: Hold): string =>
+  reason === 'an operator'
+    ? `an operator held them, as after a restore to the state of ${state_at}`
+    : `the database was restored to its state of ${state_at} (found by ${reason})`;
 
 interface Beat {
   beat: number;
