@@ -12,6 +12,7 @@ import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
 import { readTimeZones } from './core/resource/time_zones.ts';
 import { Thread } from './core/threads/thread.ts';
+import { once } from './core/values/once.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import type { Asked } from './describe_thread.ts';
@@ -44,8 +45,8 @@ export async function buildApi({
   app.whenSlow = blockerLog(store.database, log);
   for (const product of products) {
     const api = await product.loadApi();
-    const makeTexts = () => textsOf(product, products, services.base_url);
-    await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, makeTexts, store, services));
+    const loadTexts = () => textsOf(product, products, services.base_url);
+    await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, loadTexts, store, services));
   }
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
@@ -64,23 +65,37 @@ const referred = ({ title, events }: Product) => ({ title, path: events.path });
 function mountProduct(
   app: FastifyInstance,
   product: Product & ProductApi,
-  makeTexts: () => Promise<Texts>,
+  loadTexts: () => Promise<Texts>,
   store: Store,
   services: Services,
 ): void {
   const { operations, events, mountRoutes } = product;
-  mountDescription(app, events.path, makeTexts);
+  mountDescription(app, events.path, loadTexts);
   mountOperations(app, operations, store, services);
   mountRoutes?.(app, store, services);
 }
 
-/** Made in a thread, which ends with that: what it loads, and the CPU, are not this one's. Products that it does not know are described here. */
+/** The texts of each product by the address that they name: all APIs of a process answer the same ones. */
+const texts = new Map<string, () => Promise<Texts>>();
+
+/** Products that the thread does not know are described here. */
 async function textsOf(product: Product, products: Products, base_url: string): Promise<Texts> {
   if (products !== offered) return (await import('./describe.ts')).describe(product, products, base_url);
+  const name = `${product.events.path} ${base_url}`;
+  if (!texts.has(name))
+    texts.set(
+      name,
+      once(() => makeTexts(product, base_url)),
+    );
+  return (texts.get(name) as () => Promise<Texts>)();
+}
+
+/** Made in a thread, which ends with that: what it loads, and the CPU, are not this one's. */
+async function makeTexts(product: Product, base_url: string): Promise<Texts> {
   const options = { name: 'description', most_heap_mib: 512 };
   const thread = new Thread<Asked, Texts>(new URL('./describe_thread.ts', import.meta.url), options, () => {});
   try {
-    return await thread.ask({ nth: products.indexOf(product), base_url });
+    return await thread.ask({ nth: offered.indexOf(product), base_url });
   } finally {
     void thread.close(1_000);
   }
