@@ -109,6 +109,9 @@ create table program.customer (
   tracked_by text not null constraint customer_tracked_by_known check (tracked_by in ('link', 'coupon', 'manual', 'api')),
   lead_at timestamptz(3),
   converted_at timestamptz(3),
+  known_from timestamptz(3),
+  origin_partner_id text collate "C",
+  origin_tracked_by text,
   metadata jsonb,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
@@ -128,6 +131,10 @@ create table program.customer (
 );
 comment on table program.customer is 'A customer who is attributed to a partner, from sign-up on.';
 comment on column program.customer.deleted_at is 'When the person was erased: the row keeps what belongs to the money, and identifies nobody.';
+comment on column program.customer.known_from is
+  'When the sale happened that recorded the customer: what happened before was not theirs yet. Null: known from the beginning.';
+comment on column program.customer.origin_partner_id is
+  'Whose the customer was before the coupon of their first sale. Null: nobody''s, or no coupon has changed it.';
 comment on column program.customer.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.customer.changed_in is 'The transaction that wrote the row last.';
 create index customer_by_change on program.customer (organization_id, changed_in);
@@ -172,6 +179,7 @@ create table program.sale (
   occurred_at timestamptz(3) not null,
   refunded_at timestamptz(3),
   self_referral_partner_id text collate "C",
+  decision jsonb,
   metadata jsonb,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
@@ -193,6 +201,7 @@ comment on table program.sale is 'A charge, and the partner who is credited with
 comment on column program.sale.partner_id is 'Null: nobody was known to have brought it.';
 comment on column program.sale.self_referral_partner_id is
   'The partner whose own purchase it is: earns nothing by it while the program blocks self-referrals. Null: none.';
+comment on column program.sale.decision is 'Who was considered for the sale, and by which facts its rule was chosen: see src/program/sales/decision.ts.';
 comment on column program.sale.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.sale.changed_in is 'The transaction that wrote the row last.';
 create index sale_by_change on program.sale (organization_id, changed_in);
@@ -208,6 +217,7 @@ create index sale_by_partner_and_time on program.sale (organization_id, partner_
 create index sale_by_program on program.sale (organization_id, program_id, id) include (created_at, currency) where deleted_at is null;
 create index sale_by_referral on program.sale (organization_id, referral_id, id)
   where deleted_at is null and referral_id is not null;
+create index sale_refunded_of_customer on program.sale (organization_id, customer_id, refunded_at) where deleted_at is null and status = 'refunded';
 create index sale_by_status on program.sale (organization_id, program_id, status, id) where deleted_at is null and status <> 'paid';
 create index sale_by_time on program.sale using brin (created_at, occurred_at) with (autosummarize = on, pages_per_range = 16);
 create index sale_deleted_by_customer on program.sale (organization_id, customer_id)

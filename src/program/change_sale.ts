@@ -3,35 +3,23 @@ import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
-import { lockOf, tenant } from '../core/resource/resource.ts';
+import { tenant } from '../core/resource/resource.ts';
 import { externalId, id, metadata } from '../core/values/fields.ts';
 import { minorNotNegative } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import {
-  adjustCommissions,
-  forfeitCommissions,
-  hasEverEarned,
-  takeBackAll,
-  takeBackCommissions,
-} from './commissions/adjust.ts';
-import { createSaleCommission } from './commissions/commission.ts';
-import { commissionBase } from './commissions/commission_rate.ts';
+import { takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
-import { earnedBy, exactly, termsOfOne } from './commissions/earn.ts';
-import { baseLeft, remainingCommission } from './commissions/remaining_commission.ts';
 import type { Customer } from './customers/customer.ts';
+import { noteDecision, recalculate, visitOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
-import { partnerOf, partners } from './partners/partner.ts';
+import { partnerOf } from './partners/partner.ts';
 import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
-import { type Program, programs } from './programs/program.ts';
+import { programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
-import { cameBy, nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
-import { firstSaleAt } from './sales/credit.ts';
 import { deleteDisputes } from './sales/dispute.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
-import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import {
   type AttributedSale,
@@ -136,6 +124,7 @@ async function correct(
     ...(reassigned ? { partner_id, ...(await visitOf(tx, customer, partner_id)), coupon_id: null } : {}),
   });
   await followStatus(tx, customer, before, after);
+  if (reassigned) await noteDecision(tx, after, { by: 'correction' });
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
@@ -146,31 +135,6 @@ async function correct(
   // The commissions are locked: what deletes a payout locks them before it takes them out.
   if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);
   return after;
-}
-
-async function visitOf(tx: Tx, customer: Customer | undefined, partner_id: string): Promise<Visited> {
-  const [came_by = nothing_visited] = await cameBy(tx, [{ came_by: visitedBy(customer), partner_id }]);
-  return { link_id: came_by.link_id, referral_id: came_by.referral_id };
-}
-
-/** By the rate of the partner's commission, or else by the rules. A partner's own purchase earns nothing. */
-async function recalculate(
-  tx: Tx,
-  program: Program,
-  sale: AttributedSale,
-  customer: Customer | undefined,
-  reassigned: boolean,
-): Promise<void> {
-  const adjusts = await hasEverEarned(tx, sale);
-  const own = reassigned || !adjusts ? await ownPurchaseOf(tx, program, sale, customer) : undefined;
-  if (own) {
-    if (adjusts) await forfeitCommissions(tx, sale);
-    await withholdSale(tx, sale, own);
-    return;
-  }
-  if (reassigned || !adjusts) await releaseSale(tx, sale);
-  if (adjusts) await adjustCommissions(tx, sale, 'sale_corrected');
-  else await earn(tx, program, sale, customer);
 }
 
 function refuseBelowRefunded({ amount_minor, refunded_minor }: Sale): void {
@@ -191,22 +155,4 @@ function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
   tx.emit(event('sale.created', after));
   const { refunded_minor: amount_minor, refunded_at } = after;
   if (refunded_at !== null) emitRefund(tx, after, { amount_minor, refunded_at });
-}
-
-/**
- * A partner who has earned nothing by the sale so far earns by the rules as they are now, on what is not refunded: one to whom the sale is
- * given, and one for whom no rule paid while the amount was wrong. A commission that was cancelled by hand stays cancelled.
- */
-async function earn(tx: Tx, program: Program, sale: AttributedSale, customer: Customer | undefined): Promise<void> {
-  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
-  if (!partner) return;
-  const first_sale_at = customer === undefined ? null : await firstSaleAt(tx, customer.id, sale.id);
-  const terms = await termsOfOne(tx, { ...sale, customer_id: customer?.id, came_by: sale }, sale.id);
-  const earned = await earnedBy(tx, program, sale, { partner, first_sale_at }, terms);
-  if (earned.outcome === 'none') return;
-  const left = { ...sale, base_minor: commissionBase(sale, program.commission_on_net_revenue) };
-  const amount_minor = exactly(() => remainingCommission(earned, left));
-  if (amount_minor === 0) return;
-  const paid = { ...earned, amount_minor, base_amount_minor: baseLeft(left) };
-  tx.emit(event('commission.created', await createSaleCommission(tx, program, sale, paid)));
 }

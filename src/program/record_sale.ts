@@ -7,20 +7,23 @@ import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
-import { earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
-import type { CommissionOutcome } from './commissions/rule_choice.ts';
+import { type Earning, earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
 import { type Attribution, type Customer, createCustomer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { endSelfReferral } from './customers/self_referral.ts';
 import { createCustomerOfReferral } from './customers/sign_up.ts';
+import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
+import { correctLaterSales, correctTiersAfter, displaceFirstSale } from './late_sale.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
+import { placeIn } from './sales/decision.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
 import { describedCustomer, findNamed, type Payer, payerOf } from './sales/payer.ts';
+import type { Place } from './sales/place.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { saleReportFilters } from './sales/sale_filter.ts';
 import { type Referral, referrals } from './tracking/referral.ts';
@@ -109,11 +112,12 @@ export const recordSaleOperation: Operation = operation({
   async run({ tx, body, ahead: [program, , found] }) {
     const payer = await payerOf(tx, program, body, found);
     const { credit, terms } = await creditAndTermsOf(tx, program, body, payer);
-    const draft = draftOf(tx, body, credit, payer.customer?.id ?? null, terms?.came_by ?? nothing_visited);
+    const customer_id = credit.payer.customer?.id ?? null;
+    const draft = draftOf(tx, body, credit, customer_id, terms?.came_by ?? nothing_visited);
     const partner = credit.attribution?.partner;
-    const { first_sale_at } = credit;
-    const earned = partner && terms && (await earnedBy(tx, program, draft, { partner, first_sale_at }, terms));
-    return write(tx, program, { body, payer, credit, draft, earned });
+    const { first_sale_at } = credit.place;
+    const earning = partner && terms && (await earnedBy(tx, program, draft, { partner, first_sale_at }, terms));
+    return write(tx, program, { body, payer, credit, draft, earning });
   },
 });
 
@@ -124,20 +128,24 @@ async function creditAndTermsOf(
   body: NewSale,
   payer: Payer,
 ): Promise<{ credit: Credit; terms?: Terms }> {
-  const { customer, referred } = payer;
-  const termsFor = (partner_id: string) =>
-    termsOfOne(tx, {
-      ...{ program_id: program.id, partner_id, customer_id: customer?.id },
-      came_by: customer ? visitedBy(customer) : visitOf(referred),
-    });
+  const termsFor = (partner_id: string, { customer, referred }: Payer, place?: Place) => {
+    const came_by = customer ? visitedBy(customer) : visitOf(referred);
+    return termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by }, place);
+  };
+  const { occurred_at: at = tx.now, external_charge_id: charge } = body;
+  const after_refund = payer.customer?.status === 'refunded';
   const likely = likelyPartner(body, payer);
   const [credit, likely_terms] = await together([
     creditOf(tx, program, body, payer),
-    likely === undefined ? undefined : termsFor(likely),
+    likely === undefined ? undefined : termsFor(likely, payer, after_refund ? { at, charge } : undefined),
   ]);
   const partner = credit.attribution?.partner;
   if (!partner) return { credit };
-  return { credit, terms: partner.id === likely && likely_terms ? likely_terms : await termsFor(partner.id) };
+  const isLikely = partner.id === likely && credit.payer === payer && !credit.place.has_later;
+  return {
+    credit,
+    terms: isLikely && likely_terms ? likely_terms : await termsFor(partner.id, credit.payer, credit.place),
+  };
 }
 
 const visitOf = (referred: Payer['referred']): Visited =>
@@ -149,27 +157,34 @@ interface Decided {
   credit: Credit;
   draft: SaleDraft;
   /** Undefined where nobody is credited. */
-  earned: CommissionOutcome | undefined;
+  earning: Earning | undefined;
 }
 
 /** Writes a sale and what follows from it. */
 async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOutcome> {
-  const { payer, credit, earned } = decided;
-  const { attribution, own_purchase } = credit;
-  const { referred } = payer;
+  const { credit, earning } = decided;
+  const { attribution, own_purchase, place } = credit;
+  const { referred } = credit.payer;
+  const earned = earning?.outcome;
   if (own_purchase && referred?.partner.id === own_purchase.partner_id) await endSelfReferral(tx, referred.referral);
+  if (place.displaced_id !== null) await displaceFirstSale(tx, place.displaced_id);
   const customer = await writePayer(tx, program, decided);
-  const draft = { ...decided.draft, customer_id: customer?.id ?? null };
+  const draft = { ...decided.draft, customer_id: customer?.id ?? null, decision: decisionOf(credit, earning) };
   const [sale, commission] = await together([
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
   ]);
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-  if (!attribution || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
+  const before = decided.payer.customer?.partner_id ?? null;
+  const moved_from = customer && customer.partner_id !== before ? before : null;
+  if (place.has_later && customer)
+    correctLaterSales(tx, { customer_id: customer.id, after: placeIn(sale), moved_from });
+  if (!attribution || !earning || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
   tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
   if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
   if (commission) tx.emit(event('commission.created', commission));
   if (sale.is_first_sale && customer) await convert(tx, program, sale, customer);
+  if (earning.has_tiers) await correctTiersAfter(tx, { ...sale, partner_id: attribution.partner.id });
   return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
 }
 
@@ -181,17 +196,12 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
 async function writePayer(
   tx: Tx,
   program: Program,
-  { body, payer, credit, draft }: Decided,
+  { body, payer: { customer, missing }, credit, draft }: Decided,
 ): Promise<Customer | undefined> {
-  const { customer, missing, referred } = payer;
-  const { attribution, is_first_sale } = credit;
-  if (!customer) return attribution && newCustomer(tx, program, body, attribution, referred?.referral);
-  const { coupon_id, partner, tracked_by } = attribution ?? {};
-  const changes = {
-    ...missing,
-    ...(coupon_id ? { coupon_id, partner_id: partner?.id, tracked_by } : {}),
-    ...(is_first_sale ? firstPayment(customer, draft) : {}),
-  };
+  const { attribution, place, binding } = credit;
+  if (customer && !credit.payer.customer && !attribution) return undefined;
+  if (!customer) return attribution && newCustomer(tx, program, body, attribution, credit.payer.referred?.referral);
+  const changes = { ...missing, ...binding, ...(place.is_first_sale ? firstPayment(customer, draft) : {}) };
   if (missing?.email) assessLater(tx, 'customer', customer.id);
   return Object.keys(changes).length === 0 ? customer : customers.update(tx, customer.id, changes);
 }
@@ -215,7 +225,8 @@ async function newCustomer(
 ): Promise<Customer | undefined> {
   const described = describedCustomer(body);
   const { external_subscription_id, occurred_at: converted_at = tx.now } = body;
-  const fields = { ...described, external_subscription_id, status: 'active' as const, converted_at };
+  const known_from = body.occurred_at;
+  const fields = { ...described, external_subscription_id, status: 'active' as const, converted_at, known_from };
   if (referral) return createCustomerOfReferral(tx, program, { ...attribution, referral }, fields);
   return described && createCustomer(tx, program, attribution, fields);
 }

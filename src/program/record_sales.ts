@@ -9,6 +9,7 @@ import { commissionOf, commissions } from './commissions/commission.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers } from './customers/customer.ts';
+import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
@@ -182,9 +183,11 @@ async function nameAll(
   });
 }
 
+const later = (at: string, by_ms: number): string => new Date(Date.parse(at) + by_ms).toISOString();
+
 async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
   if (named.length === 0) return [];
-  const [first_sales, locked, terms_of_all] = await together([
+  const [times, locked, terms_of_all] = await together([
     firstSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
@@ -199,20 +202,26 @@ async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
     ),
   ]);
   const by_id = new Map(locked.map((partner) => [partner.id, partner]));
-  const seen = new Set<string>();
+  const last_of = new Map<string, string>();
   const decided: Decided[] = [];
   for (const [nth, one] of named.entries()) {
     const { customer, body } = one;
     const terms = terms_of_all[nth] as Terms;
-    const first_sale_at = first_sales.get(customer.id);
+    const { first_at: first_sale_at, last_at = '' } = times.get(customer.id) ?? {};
     const partner = by_id.get(one.partner_id);
-    const isAlone = !seen.has(customer.id) || terms.rules.every(({ max_payments }) => max_payments === null);
-    const isFurther = first_sale_at !== undefined && (body.occurred_at ?? tx.now) >= first_sale_at;
+    const isAlone =
+      (!last_of.has(customer.id) && customer.status !== 'refunded') ||
+      terms.rules.every(({ max_payments }) => max_payments === null);
+    const last = [last_at, last_of.get(customer.id) ?? ''].sort().at(-1) as string;
+    const at = body.occurred_at ?? (last < tx.now ? tx.now : later(last, 1));
+    // At the same millisecond the ids of the charges decide, which record_sale.ts compares.
+    const isFurther =
+      first_sale_at !== undefined && at > last && (body.occurred_at !== undefined || last < later(tx.now, 1_000));
     const outcome =
       partner && isFurther && isAlone && !left.has(customer)
-        ? await decideOne(tx, one, { partner, first_sale_at }, terms)
+        ? await decideOne(tx, one, { partner, first_sale_at, at }, terms)
         : undefined;
-    seen.add(customer.id);
+    last_of.set(customer.id, at);
     if (outcome) decided.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
     else left.add(body);
   }
@@ -223,15 +232,18 @@ async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
 async function decideOne(
   tx: Tx,
   { body, program, customer }: Named,
-  { partner, first_sale_at }: { partner: Partner; first_sale_at: string },
+  { partner, first_sale_at, at }: { partner: Partner; first_sale_at: string; at: string },
   terms: Terms,
 ): Promise<Pick<Decided, 'draft' | 'partner' | 'earned'> | undefined> {
   if (partner.program_id !== program.id || terms.rules.some(({ tiers }) => tiers.length > 0)) return undefined;
   if (await ownPurchaseBy(tx, program, partner, { email: customer.email })) return undefined;
   try {
-    const attribution = { partner, tracked_by: customer.tracked_by };
-    const draft = draftOf(tx, body, { attribution, is_first_sale: false, first_sale_at }, customer.id, terms.came_by);
-    return { draft, partner, earned: await earnedBy(tx, program, draft, { partner, first_sale_at }, terms) };
+    const by = body.partner_id === undefined ? ('customer' as const) : ('partner_id' as const);
+    const attribution = { partner, tracked_by: customer.tracked_by, by };
+    const draft = draftOf(tx, body, { attribution, place: { at, is_first_sale: false } }, customer.id, terms.came_by);
+    const earning = await earnedBy(tx, program, draft, { partner, first_sale_at }, terms);
+    const decision = decisionOf({ attribution, candidates: { [by]: partner.id } }, earning);
+    return { draft: { ...draft, decision }, partner, earned: earning.outcome };
   } catch (problem) {
     if (problem instanceof Problem) return undefined;
     throw problem;

@@ -10,6 +10,7 @@ import { adjustCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
+import { correctSalesAfterRefund } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
 import {
@@ -93,6 +94,7 @@ export async function refundSale(
   if (isAttributed(sale)) {
     emitRefund(tx, sale, refund);
     await followRefunds(tx, sale, 'sale_refunded', refund);
+    await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
   return { sale, refund };
 }
@@ -118,6 +120,7 @@ export async function reverseRefund(
   if (isAttributed(sale)) {
     tx.emit(event('sale.updated', sale, { previous_amount_minor: sale.amount_minor }));
     await followRefunds(tx, sale, 'refund_reversed', refund);
+    await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
   return refund;
 }

@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -7,12 +7,22 @@ import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
 import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
+import type { Decision, PlaceFacts } from '../sales/decision.ts';
 import type { AmountParts } from '../sales/net_amount.ts';
+import { isBefore, isSettled, type Place } from '../sales/place.ts';
 import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
 import { uncounted_statuses } from './commission_state.ts';
 import { rules } from './rule.ts';
-import { type CommissionOutcome, chooseRule, commissionFor, type Rule, type SaleContext } from './rule_choice.ts';
+import {
+  type Choice,
+  type CommissionOutcome,
+  chooseRule,
+  commissionFor,
+  type Rule,
+  type SaleContext,
+  unmetBy,
+} from './rule_choice.ts';
 
 /** The terms by which a partner is paid, besides the sale itself. */
 export interface Terms {
@@ -21,10 +31,21 @@ export interface Terms {
   came_by: CameBy;
 }
 
-/** The partner who is credited with the sale, and when its customer first paid: null when by this sale. */
+/** The partner who is credited with the sale, and the place of the sale among those of its customer. */
 interface Credit {
   partner: Partner;
+  /** The time of the customer's first payment: null when by this sale. */
   first_sale_at: string | null;
+}
+
+/** The commission of a sale, and what decided on it. */
+export interface Earning {
+  outcome: CommissionOutcome;
+  facts: PlaceFacts;
+  rule_id: string | null;
+  unmet: Decision['unmet'];
+  /** Whether a rule of the partner has tiers: later sales of the month may be in another one. */
+  has_tiers: boolean;
 }
 
 /** A sale, recorded or about to be. */
@@ -37,6 +58,7 @@ export type EarningSale = Pick<
   | 'created_at'
   | 'currency'
   | 'net_amount_minor'
+  | 'external_charge_id'
   | 'is_first_sale'
   | 'product_id'
 >;
@@ -51,9 +73,9 @@ export interface Sold {
 
 /**
  * The terms of sales, in their order, all read at once.
- * @param sale_id whose own commissions are not counted; null for sales that have none yet
+ * @param place of the one sale: payments after it are not counted. Left out for sales that come after all that their customers have paid.
  */
-export async function termsOf(tx: Tx, many: Sold[], sale_id: string | null = null): Promise<Terms[]> {
+export async function termsOf(tx: Tx, many: Sold[], place?: Place & { sale_id?: string }): Promise<Terms[]> {
   const program_ids = unique(many.map(({ program_id }) => program_id));
   const partner_ids = unique(many.map(({ partner_id }) => partner_id));
   const customer_ids = unique(many.flatMap(({ customer_id }) => customer_id ?? []));
@@ -62,7 +84,7 @@ export async function termsOf(tx: Tx, many: Sold[], sale_id: string | null = nul
     tx.all<Rule & { program_id: string }>(sql`
       select ${rules.columns} from ${rules.from}
       where ${tenant(tx)} and t.program_id = any(${program_ids}) and ${isApplied}`),
-    customer_ids.length === 0 ? [] : paymentsOf(tx, customer_ids, isApplied, sale_id),
+    customer_ids.length === 0 ? [] : paymentsOf(tx, customer_ids, isApplied, place),
     tagsOf(tx, partner_ids),
     cameBy(tx, many),
   ]);
@@ -77,35 +99,58 @@ export async function termsOf(tx: Tx, many: Sold[], sale_id: string | null = nul
   }));
 }
 
-export const termsOfOne = async (tx: Tx, sold: Sold, sale_id?: string): Promise<Terms> =>
-  (await termsOf(tx, [sold], sale_id))[0] as Terms;
+/** @param place see `termsOf` */
+export const termsOfOne = async (tx: Tx, sold: Sold, place?: Place & { sale_id?: string }): Promise<Terms> =>
+  (await termsOf(tx, [sold], place))[0] as Terms;
 
 const unique = (values: string[]): string[] => [...new Set(values)];
 
 /**
  * Counts the sales of each customer that each of these rules `t` pays for, if it pays for a limited number: one whose commission was clawed back
  * whole is none. Counts no further than that number, by an index.
+ * @param place counts the sales before it, the settled ones, and those that were refunded after it
  */
-const paymentsOf = (
+function paymentsOf(
   tx: Tx,
   customer_ids: string[],
   isApplied: Sql,
-  sale_id: string | null,
-): Promise<{ customer_id: string; rule_id: string; payments: number }[]> =>
-  tx.all(sql`
+  place: (Place & { sale_id?: string }) | undefined,
+): Promise<{ customer_id: string; rule_id: string; payments: number }[]> {
+  const isCounted = sql`c.deleted_at is null and c.status not in ${uncounted_statuses}`;
+  const ofRule = sql`c.organization_id = t.organization_id and c.customer_id = u.id and c.rule_id = t.id
+    and c.sale_id is distinct from ${place?.sale_id ?? null}`;
+  const isPlaced = place
+    ? sql`and (${isSettled} or exists (
+        select from program.sale s
+        where s.organization_id = c.organization_id and s.id = c.sale_id
+          and (s.occurred_at, s.external_charge_id collate "C") < (${place.at}::timestamptz, ${place.charge})))`
+    : empty;
+  const refundedSince = place
+    ? sql`+ (
+        select count(*) from (
+          select from program.sale s
+          where s.organization_id = u.organization_id and s.customer_id = u.id and s.deleted_at is null and s.status = 'refunded'
+            and s.refunded_at >= ${place.at}::timestamptz
+            and (s.occurred_at, s.external_charge_id collate "C") < (${place.at}::timestamptz, ${place.charge})
+            and s.decision ->> 'rule_id' = t.id
+          limit t.max_payments
+        ) as refunded_since
+      )`
+    : empty;
+  return tx.all(sql`
     select u.id as customer_id, t.id as rule_id, (
       select count(*) from (
         select from program.commission c
-        where c.organization_id = t.organization_id and c.customer_id = u.id and c.rule_id = t.id
-          and c.sale_id is distinct from ${sale_id} and c.deleted_at is null and c.status not in ${uncounted_statuses}
+        where ${ofRule} and ${isCounted} ${isPlaced}
         group by c.sale_id
         having sum(c.amount_minor) > 0
         limit t.max_payments
       ) as paid
-    ) as payments
+    ) ${refundedSince} as payments
     from program.customer u
     join ${rules.from} on t.organization_id = u.organization_id and t.program_id = u.program_id
     where u.organization_id = ${tx.organization_id} and u.id = any(${customer_ids}) and t.max_payments is not null and ${isApplied}`);
+}
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
@@ -114,23 +159,64 @@ export async function earnedBy(
   sale: EarningSale,
   { partner, first_sale_at }: Credit,
   terms: Terms,
-): Promise<CommissionOutcome> {
-  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const context = contextOf(program, sale, { partner, first_sale_at }, terms);
-  const chosen = chooseRule(terms.rules, context)?.rule_id;
-  const isTiered = terms.rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
-  const month = isTiered ? await monthOf(tx, sale) : {};
-  return exactly(() => commissionFor(terms.rules, { ...context, ...month }));
+): Promise<Earning> {
+  const payments = Object.fromEntries(
+    terms.rules.filter(({ max_payments }) => max_payments !== null).map(({ id, payments }) => [id, payments]),
+  );
+  const { is_first_sale } = sale;
+  const facts: PlaceFacts = { is_first_sale, first_sale_at, payments };
+  const has_tiers = terms.rules.some(({ tiers }) => tiers.length > 0);
+  if (partner.status !== 'active')
+    return {
+      outcome: { outcome: 'none', warning: 'no_commission_from_rules' },
+      facts,
+      rule_id: null,
+      unmet: {},
+      has_tiers,
+    };
+  const context = contextOf(program, sale, partner, facts, terms);
+  const rule_id = chooseRule(terms.rules, context)?.rule_id ?? null;
+  const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
+  if (isTiered) facts.month = await monthOf(tx, sale);
+  const unmet = Object.fromEntries(
+    terms.rules
+      .filter(({ id }) => id !== rule_id)
+      .slice(0, most_explained)
+      .map((rule) => [rule.id, unmetBy(rule, context) ?? '']),
+  );
+  const outcome = exactly(() => commissionFor(terms.rules, { ...context, ...monthIn(facts) }));
+  return { outcome, facts, rule_id, unmet, has_tiers };
 }
+
+/** The number of rules that a sale keeps its reasons of. */
+const most_explained = 50;
+
+/** Returns the rule that is chosen, and the rate of its tier, if the place of the sale had these facts. */
+export function choiceBy(
+  program: Program,
+  sale: EarningSale,
+  partner: Partner,
+  facts: PlaceFacts,
+  terms: Terms,
+): Choice | null {
+  if (partner.status !== 'active' || sale.amount_minor === 0) return null;
+  return chooseRule(terms.rules, { ...contextOf(program, sale, partner, facts, terms), ...monthIn(facts) });
+}
+
+const monthIn = ({ month }: PlaceFacts) => ({
+  month_sales_count: month?.sales_count ?? 0,
+  month_revenue_minor: month?.revenue_minor ?? 0,
+});
 
 /** Returns the facts that rules compare with, but for the partner's month: that is read for tiers alone. */
 function contextOf(
   program: Program,
   sale: EarningSale,
-  { partner, first_sale_at }: Credit,
-  { rules: active_rules, tag_ids, came_by }: Terms,
+  partner: Partner,
+  { is_first_sale, first_sale_at, payments }: PlaceFacts,
+  { tag_ids, came_by }: Terms,
 ): SaleContext {
-  const { occurred_at, amount_minor, currency, is_first_sale, product_id } = sale;
+  const { occurred_at, amount_minor, currency, product_id } = sale;
   return {
     occurred_at,
     amount_minor,
@@ -145,7 +231,7 @@ function contextOf(
     product_id,
     rate_override: came_by.rate_override as Rate | null,
     first_sale_at,
-    payments_by_rule: Object.fromEntries(active_rules.map(({ id, payments }) => [id, payments])),
+    payments_by_rule: payments,
     month_sales_count: 0,
     month_revenue_minor: 0,
   };
@@ -171,24 +257,27 @@ export function exactly<T>(compute: () => T): T {
  * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
  * each other, so that of several at once each counts those before it: whatever is recorded by then and did not come later.
  */
-async function monthOf(
+export async function monthOf(
   tx: Tx,
-  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: EarningSale,
-): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
+  { id: sale_id, partner_id, occurred_at, created_at, external_charge_id, currency: code }: EarningSale,
+): Promise<NonNullable<PlaceFacts['month']>> {
+  await lockMonthOf(tx, partner_id as string);
+  const isEarlier =
+    created_at === tx.now && occurred_at === tx.now
+      ? // Of one that is recorded now for now, also those that waited shorter and carry a later time.
+        sql`t.occurred_at <= clock_timestamp()`
+      : isBefore({ at: occurred_at, charge: external_charge_id });
   return tx.one(sql`
-    select count(*) as month_sales_count, ${safeSum(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
+    select count(*) as sales_count, ${safeSum(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as revenue_minor
     from program.sale t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
-      and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
-      and t.occurred_at < (date_trunc('month', ${occurred_at}::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'
-      and ${isBefore({ id: sale_id, occurred_at, created_at }, tx.now)}`);
+      and ${inMonthOf(occurred_at)} and ${isEarlier}`);
 }
 
-/** Selects the sales `t` that came before one. Of one that is recorded now for now, also those that waited shorter and carry a later time. */
-function isBefore({ id, occurred_at, created_at }: Pick<Sale, 'id' | 'occurred_at' | 'created_at'>, now: string): Sql {
-  if (created_at !== now) return sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${id})`;
-  return occurred_at === now
-    ? sql`t.occurred_at <= clock_timestamp()`
-    : sql`t.occurred_at <= ${occurred_at}::timestamptz`;
-}
+/** Sales of a partner that tiers depend on are recorded and corrected one after the other. */
+export const lockMonthOf = (tx: Tx, partner_id: string) =>
+  tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
+
+/** Selects the sales `t` in the calendar month (UTC) of a time. */
+export const inMonthOf = (at: string): Sql => sql`t.occurred_at >= date_trunc('month', ${at}::timestamptz, 'UTC')
+      and t.occurred_at < (date_trunc('month', ${at}::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'`;

@@ -52,7 +52,7 @@ export type SaleContext = {
   rate_override: Rate | null;
   /** The time of the customer's first sale; null when this one is the first. */
   first_sale_at: string | null;
-  /** Earlier sales of this customer that each rule paid for. A rule that is not named paid none. */
+  /** Sales of this customer before this one that each rule paid for. A rule that is not named paid none. */
   payments_by_rule: Readonly<Record<string, number>>;
   /** The partner's sales in the UTC calendar month of occurred_at, before this one. */
   month_sales_count: number;
@@ -116,30 +116,28 @@ export function chooseRule(rules: readonly Rule[], sale: SaleContext): Choice | 
  * and tag_ids are one condition ("its group or tags"). starts_at to ends_at is half open. min_sale_minor is compared with amount_minor, in the sale's
  * currency: nothing is converted.
  */
-export function ruleApplies(rule: Rule, sale: SaleContext): boolean {
-  return (
-    rule.status === 'active' &&
-    (rule.min_sale_minor === null || sale.amount_minor >= rule.min_sale_minor) &&
-    appliesToOrdinal(rule, sale) &&
-    namesThoseOf(rule, sale) &&
-    isInWindow(rule, sale.occurred_at) &&
-    hasPaymentsLeft(rule, sale) &&
-    isWithinDuration(rule, sale)
-  );
-}
+export const ruleApplies = (rule: Rule, sale: SaleContext): boolean => unmetBy(rule, sale) === undefined;
 
-function appliesToOrdinal({ applies_to }: Rule, { is_first_sale }: SaleContext): boolean {
-  return applies_to === 'all' || (applies_to === 'first') === is_first_sale;
-}
+/** The conditions of a rule, in the order in which they are checked. */
+const conditions = {
+  status: ({ status }) => status === 'active',
+  min_sale_minor: ({ min_sale_minor }, { amount_minor }) => min_sale_minor === null || amount_minor >= min_sale_minor,
+  applies_to: ({ applies_to }, { is_first_sale }) => applies_to === 'all' || (applies_to === 'first') === is_first_sale,
+  partner_ids: (rule, { partner_id }) => isAnyOr(rule.partner_ids, partner_id),
+  link_ids: (rule, { link_id }) => isAnyOr(rule.link_ids, link_id),
+  product_ids: (rule, { product_id }) => isAnyOr(rule.product_ids, product_id),
+  group_or_tag_ids: namesGroupOrTag,
+  window: isInWindow,
+  max_payments: hasPaymentsLeft,
+  duration_months: isWithinDuration,
+} satisfies Record<string, (rule: Rule, sale: SaleContext) => boolean>;
 
-function namesThoseOf(rule: Rule, sale: SaleContext): boolean {
-  return (
-    isAnyOr(rule.partner_ids, sale.partner_id) &&
-    isAnyOr(rule.link_ids, sale.link_id) &&
-    isAnyOr(rule.product_ids, sale.product_id) &&
-    namesGroupOrTag(rule, sale)
-  );
-}
+export type Condition = keyof typeof conditions;
+export const condition_names = Object.keys(conditions) as Condition[];
+
+/** Returns the first condition of the rule that does not hold; undefined where the rule applies. */
+export const unmetBy = (rule: Rule, sale: SaleContext): Condition | undefined =>
+  condition_names.find((name) => !conditions[name](rule, sale));
 
 function isAnyOr(ids: readonly string[], id: string | null): boolean {
   return ids.length === 0 || (id !== null && ids.includes(id));
@@ -151,7 +149,7 @@ function namesGroupOrTag({ group_ids, tag_ids }: Rule, sale: SaleContext): boole
   return sale.tag_ids.some((id) => tag_ids.includes(id));
 }
 
-function isInWindow({ starts_at, ends_at }: Rule, occurred_at: string): boolean {
+function isInWindow({ starts_at, ends_at }: Rule, { occurred_at }: SaleContext): boolean {
   const at = instant(occurred_at);
   return (starts_at === null || instant(starts_at) <= at) && (ends_at === null || at < instant(ends_at));
 }

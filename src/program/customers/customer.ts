@@ -109,6 +109,9 @@ export const identity = {
 /** The fields of a customer that no sign-up and no sale is refused for. */
 export const identityDetails = { email: details.email, name: textDetail(200, identity.name) } satisfies Details;
 
+/** Whose a customer is by hand, they are whatever sales come late. */
+const by_hand = { tracked_by: 'manual', known_from: null, origin_partner_id: null, origin_tracked_by: null };
+
 export const customerOperations: Operation[] = [
   ...readOperations({
     resource: customers,
@@ -151,7 +154,7 @@ export const customerOperations: Operation[] = [
       const reassigned = body.partner_id !== undefined && body.partner_id !== customer.partner_id;
       if (reassigned) await partnerOf(tx, { id: customer.program_id }, body.partner_id as string);
       if (reassigned || body.email) assessLater(tx, 'customer', customer.id);
-      return customers.update(tx, customer.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
+      return customers.update(tx, customer.id, { ...body, ...(reassigned ? by_hand : {}) });
     },
   }),
 ];
@@ -164,6 +167,8 @@ export interface CustomerFields {
   external_subscription_id?: string | undefined;
   status?: Customer['status'] | undefined;
   converted_at?: string | undefined;
+  /** Where a sale that was sent with its time records the customer: that time. */
+  known_from?: string | undefined;
   metadata?: Customer['metadata'] | undefined;
 }
 

@@ -2,65 +2,162 @@ import sql from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
-import type { Attribution } from '../customers/customer.ts';
+import type { Attribution, Customer } from '../customers/customer.ts';
+import { referredBy } from '../customers/sign_up.ts';
 import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
+import type { Candidates, CreditedBy } from './decision.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 import type { CustomerClaim, Payer } from './payer.ts';
+import { type CustomerPlace, placeOf, placeOfUnknown } from './place.ts';
 
 /** The fields of a sale that name who brought its customer. */
 interface Claim extends CustomerClaim {
   coupon_external_id?: string | undefined;
   partner_id?: string | undefined;
+  occurred_at?: string | undefined;
+  external_charge_id: string;
 }
 
 /** The partner who is credited with a sale, and by what; nobody where `attribution` is missing. */
 export interface Credit {
-  attribution?: Attribution;
-  is_first_sale: boolean;
-  /** The time of the customer's first payment; null when this sale is the first. */
-  first_sale_at: string | null;
+  attribution?: Attribution & { by: CreditedBy };
+  candidates: Candidates;
+  place: CustomerPlace;
+  /** Who paid, as of the time of the sale. */
+  payer: Payer;
+  /** What the sale changes of whose its customer is. */
+  binding: Binding;
   /** Set where the partner would be credited with a purchase of their own: nobody is. */
   own_purchase?: OwnPurchase;
 }
 
+/** The columns of a customer that say whose they are. */
+export type Binding = Partial<
+  Pick<Customer, 'partner_id' | 'tracked_by' | 'coupon_id' | 'referral_id' | 'link_id'> & {
+    known_from: string | null;
+    origin_partner_id: string | null;
+    origin_tracked_by: string | null;
+  }
+>;
+
 /**
- * Finds who is credited with a sale.
+ * Finds who is credited with a sale, as of its time.
  * @param payer whose customer is locked, so that one sale of many is the first
  * @returns nobody when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
  * partner who is the customer: the sale is recorded all the same
  */
 export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Payer): Promise<Credit> {
   const { customer } = payer;
-  const [first_sale_at, candidates] = await together([
-    customer ? firstSaleAt(tx, customer.id) : null,
+  const { occurred_at, external_charge_id: charge } = claim;
+  const [place, likely] = await together([
+    customer ? placeOf(tx, customer.id, occurred_at, charge) : placeOfUnknown({ at: occurred_at ?? tx.now, charge }),
     candidatesOf(tx, program, claim, payer),
   ]);
-  const first = { is_first_sale: first_sale_at === null, first_sale_at };
-  const attribution = chosenOf(candidates, first.is_first_sale);
-  const own_purchase = await ownPurchase(tx, program, claim, payer, attribution);
-  if (own_purchase) return { ...first, own_purchase };
-  return { ...first, ...(attribution ? { attribution } : {}) };
+  const as_of = await payerAsOf(tx, program, claim, payer, place);
+  const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of);
+  const chosen = chosenOf(candidates, place.is_first_sale);
+  const own_purchase = await ownPurchase(tx, program, claim, as_of, chosen);
+  const attribution = own_purchase ? undefined : chosen;
+  const isNobodys = place.is_before_customer && !attribution;
+  const decided = {
+    place: isNobodys ? placeOfUnknown(place) : place,
+    payer: as_of,
+    candidates: namesOf(claim, candidates),
+  };
+  const binding = bindingOf(claim, payer, as_of, place, attribution);
+  return { ...decided, binding, ...(own_purchase ? { own_purchase } : {}), ...(attribution ? { attribution } : {}) };
 }
+
+/**
+ * Returns who paid, as of the time of a sale that comes late: what happened before the sale that recorded the customer is the click's, if anybody's,
+ * and until their first sale a customer is not that of its coupon.
+ */
+async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, place: CustomerPlace): Promise<Payer> {
+  const { customer, click } = payer;
+  if (customer && place.origin) return { ...payer, customer: { ...customer, ...place.origin } };
+  if (!customer || !place.is_before_customer) return payer;
+  if (!click || claim.click_id === undefined) return {};
+  const { referred, expired } = await referredBy(tx, program, claim.click_id);
+  return { click, ...(referred && !expired ? { referred } : {}) };
+}
+
+/** A match by coupon binds the customer. A late first sale ends what the coupon of a later one changed, or records the customer from its own time on. */
+function bindingOf(
+  { occurred_at }: Claim,
+  { customer }: Payer,
+  as_of: Payer,
+  { origin, is_before_customer }: CustomerPlace,
+  chosen: Attribution | undefined,
+): Binding {
+  if (!customer) return { known_from: occurred_at ?? null };
+  const { coupon_id = null, partner, tracked_by } = chosen ?? {};
+  if (is_before_customer) {
+    if (!partner) return {};
+    const referral = as_of.referred?.referral;
+    return {
+      ...{
+        partner_id: partner.id,
+        tracked_by: tracked_by as Customer['tracked_by'],
+        coupon_id,
+        known_from: occurred_at ?? null,
+      },
+      ...{ referral_id: referral?.id ?? null, link_id: referral?.link_id ?? null, ...no_origin },
+    };
+  }
+  if (coupon_id && partner) {
+    const { partner_id, tracked_by: before } = origin ?? customer;
+    return {
+      coupon_id,
+      partner_id: partner.id,
+      tracked_by: 'coupon',
+      origin_partner_id: partner_id,
+      origin_tracked_by: before,
+    };
+  }
+  return origin ? { ...origin, coupon_id: null, ...no_origin } : {};
+}
+
+const no_origin = { origin_partner_id: null, origin_tracked_by: null };
 
 /** The partner who is credited if the sale has no coupon of another one, and is nobody's own purchase. */
 export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: Payer): string | undefined =>
   partner_id ?? customer?.partner_id ?? referred?.partner.id;
 
+type Credited = Attribution & { by: CreditedBy };
+
 /** The partners who may be credited, each locked until the sale is recorded. A deleted one earns nothing. */
-interface Candidates {
-  named?: Attribution | undefined;
-  by_coupon?: Attribution | undefined;
+interface Possible {
+  named?: Credited | undefined;
+  by_coupon?: Credited | undefined;
   /** The partner of the customer, or else of the click: a click credits nobody where the customer is known. */
-  by_customer?: Attribution | undefined;
+  by_customer?: Credited | undefined;
 }
 
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click."
  */
-const chosenOf = ({ named, by_coupon, by_customer }: Candidates, is_first_sale: boolean): Attribution | undefined =>
+const chosenOf = ({ named, by_coupon, by_customer }: Possible, is_first_sale: boolean): Credited | undefined =>
   named ?? (is_first_sale ? by_coupon : undefined) ?? by_customer;
+
+function namesOf({ coupon_external_id, click_id }: Claim, { named, by_coupon, by_customer }: Possible): Candidates {
+  const by_click = by_customer?.by === 'click' ? by_customer.partner.id : null;
+  return {
+    ...(named ? { partner_id: named.partner.id } : {}),
+    ...(coupon_external_id === undefined
+      ? {}
+      : {
+          coupon: {
+            external_id: coupon_external_id,
+            coupon_id: by_coupon?.coupon_id ?? null,
+            partner_id: by_coupon?.partner.id ?? null,
+          },
+        }),
+    ...(by_customer?.by === 'customer' ? { customer: by_customer.partner.id } : {}),
+    ...(click_id === undefined ? {} : { click: { click_id, partner_id: by_click } }),
+  };
+}
 
 /** @throws Problem resource_not_found when the partner whom the sale names is not the program's */
 async function candidatesOf(
@@ -68,9 +165,10 @@ async function candidatesOf(
   program: Program,
   { partner_id, coupon_external_id }: Claim,
   payer: Payer,
-): Promise<Candidates> {
+): Promise<Possible> {
   if (partner_id !== undefined) {
-    return { named: { partner: await partnerOf(tx, program, partner_id, 'share'), tracked_by: 'api' } };
+    const partner = await partnerOf(tx, program, partner_id, 'share');
+    return { named: { partner, tracked_by: 'api', by: 'partner_id' } };
   }
   const [by_coupon, by_customer] = await together([
     coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id),
@@ -79,16 +177,16 @@ async function candidatesOf(
   return { by_coupon, by_customer };
 }
 
-async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Attribution | undefined> {
+async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Credited | undefined> {
   const partner_id = customer?.partner_id ?? referred?.partner.id;
   const tracked_by = customer?.tracked_by ?? referred?.referral.tracked_by;
   if (partner_id === undefined || tracked_by === undefined) return undefined;
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
-  return partner && { partner, tracked_by };
+  return partner && { partner, tracked_by, by: customer ? 'customer' : 'click' };
 }
 
 /** By an active coupon with the id, of a partner who can earn, unless the program is paused. */
-async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Attribution | undefined> {
+async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Credited | undefined> {
   if (!allows(program_states, program.status, 'refer')) return undefined;
   const found = await tx.maybe<Partner & { coupon_id: string }>(sql`
     select ${partners.columns}, c.id as coupon_id
@@ -99,7 +197,7 @@ async function couponAttribution(tx: Tx, program: Program, external_id: string):
     for share of t`);
   if (!found || !allows(partner_states, found.status, 'earn')) return undefined;
   const { coupon_id, ...partner } = found;
-  return { partner, tracked_by: 'coupon', coupon_id };
+  return { partner, tracked_by: 'coupon', coupon_id, by: 'coupon' };
 }
 
 /** Returns the match if nobody is credited because the partner is the customer. */
@@ -118,23 +216,23 @@ async function ownPurchase(
   return ownPurchaseBy(tx, program, attribution.partner, { email, click });
 }
 
-/** Reads the time of the first payment of customers, other than by a sale. By an index: however many sales there are, one of each is read. */
+/** Reads the time of the first payment of customers, and of their last. By an index: however many sales there are, two of each are read. */
 export async function firstSalesOf(
   tx: Tx,
   customer_ids: string[],
-  other_than: string | null = null,
-): Promise<Map<string, string>> {
-  const first = await tx.all<{ customer_id: string; occurred_at: string }>(sql`
-    select g.customer_id, s.occurred_at
+): Promise<Map<string, { first_at: string; last_at: string }>> {
+  const found = await tx.all<{ customer_id: string; first_at: string; last_at: string }>(sql`
+    select g.customer_id, f.occurred_at as first_at, l.occurred_at as last_at
     from unnest(${customer_ids}::text[]) as g (customer_id)
     cross join lateral (
       select t.occurred_at from program.sale t
-      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null and t.id is distinct from ${other_than}
+      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
       order by t.occurred_at limit 1
-    ) s`);
-  return new Map(first.map(({ customer_id, occurred_at }) => [customer_id, occurred_at]));
+    ) f
+    cross join lateral (
+      select t.occurred_at from program.sale t
+      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
+      order by t.occurred_at desc limit 1
+    ) l`);
+  return new Map(found.map(({ customer_id, first_at, last_at }) => [customer_id, { first_at, last_at }]));
 }
-
-/** The same of one customer; null where that sale is the first. */
-export const firstSaleAt = async (tx: Tx, customer_id: string, other_than?: string): Promise<string | null> =>
-  (await firstSalesOf(tx, [customer_id], other_than)).get(customer_id) ?? null;

@@ -10,7 +10,9 @@ import { identity } from '../customers/customer.ts';
 import { program_id } from '../events/fields.ts';
 import type { Visited } from './came_by.ts';
 import type { Credit } from './credit.ts';
+import type { Decision } from './decision.ts';
 import { type AmountParts, amount_fields, netAmount, partBeyondAmount } from './net_amount.ts';
+import type { CustomerPlace } from './place.ts';
 import { type Sale, sales } from './sale.ts';
 
 /** A sale as callers send it. */
@@ -60,7 +62,7 @@ export const NewSale = z
     occurred_at: pastTimestamp
       .optional()
       .describe(
-        'When the customer was charged: between 2000-01-01 and a day from now. The default is the current time.',
+        'When the customer was charged: between 2000-01-01 and a day from now. The default is the current time. A sale that is sent late is credited and paid as of this time, and later sales of the customer are corrected.',
       ),
     metadata: metadata.optional(),
   })
@@ -108,13 +110,17 @@ const repeatedCharge = (charge: string, existing: Sale): Problem =>
   );
 
 /** The columns of a new sale. */
-export type SaleDraft = ReturnType<typeof draftOf>;
+export type SaleDraft = ReturnType<typeof draftOf> & { decision?: Decision };
 
 /** @param came_by what the customer came by, where that is the partner's */
 export function draftOf(
   tx: Tx,
   body: NewSale,
-  { attribution, is_first_sale, own_purchase }: Credit,
+  {
+    attribution,
+    place,
+    own_purchase,
+  }: Pick<Credit, 'attribution' | 'own_purchase'> & { place: Pick<CustomerPlace, 'at' | 'is_first_sale'> },
   customer_id: string | null,
   { link_id, referral_id }: Visited,
 ) {
@@ -125,12 +131,12 @@ export function draftOf(
   return {
     ...amounts,
     ...{ id: newId('sale'), program_id, external_charge_id, external_subscription_id, currency, metadata },
-    ...{ customer_id, link_id, referral_id, coupon_id: attribution?.coupon_id, is_first_sale },
+    ...{ customer_id, link_id, referral_id, coupon_id: attribution?.coupon_id, is_first_sale: place.is_first_sale },
     partner_id: attribution?.partner.id ?? null,
     self_referral_partner_id: own_purchase?.partner_id,
     product_id: body.product_id ?? null,
     net_amount_minor: netAmount(amounts),
-    occurred_at: body.occurred_at ?? tx.now,
+    occurred_at: place.at,
     created_at: tx.now,
   };
 }

@@ -1,0 +1,77 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { tenant } from '../core/resource/resource.ts';
+import { inMonthOf } from './commissions/earn.ts';
+import { rules } from './commissions/rule.ts';
+import { event } from './events/event.ts';
+import { placeIn } from './sales/decision.ts';
+import { isAfter, type Place } from './sales/place.ts';
+import { type AttributedSale, isAttributed, type Sale, sales } from './sales/sale.ts';
+
+/** A customer's sales after a place, which what happened there may change. */
+export interface LaterSales {
+  customer_id: string;
+  after: Place;
+  /** Whose the customer was until a late first sale changed that. */
+  moved_from: string | null;
+}
+
+/** Has the sales corrected that come after a late one, or after what is refunded late. */
+export const correctLaterSales = (tx: Tx, later: LaterSales): void =>
+  tx.enqueue('program/correct_later_sales', {
+    organization_id: tx.organization_id,
+    request_id: tx.request_id,
+    ...later,
+  });
+
+/** The same after a refund, where the sales that rules paid for are others than before. */
+export async function correctSalesAfterRefund(tx: Tx, before: Sale, after: Sale, refunded_at: string): Promise<void> {
+  if (after.customer_id === null || (before.status === 'refunded') === (after.status === 'refunded')) return;
+  const place = { at: refunded_at, charge: '' };
+  const later = await tx.maybe(sql`
+    select from program.sale t
+    where ${tenant(tx)} and t.customer_id = ${after.customer_id} and t.deleted_at is null and ${isAfter(place)}
+    limit 1`);
+  if (later) correctLaterSales(tx, { customer_id: after.customer_id, after: place, moved_from: null });
+}
+
+/** Ends that a sale is its customer's first: an earlier one is. */
+export async function displaceFirstSale(tx: Tx, id: string): Promise<void> {
+  const displaced = await sales.update(tx, id, { is_first_sale: false });
+  if (isAttributed(displaced)) emitMoved(tx, displaced);
+}
+
+export const emitMoved = (tx: Tx, sale: AttributedSale): void =>
+  tx.emit(event('sale.updated', sale, { previous_amount_minor: sale.amount_minor }));
+
+/** A partner's calendar month, from a place on. */
+export interface PartnerMonth {
+  program_id: string;
+  partner_id: string;
+  /** Its beginning. */
+  month: string;
+  after: Place | null;
+}
+
+/** Has a step of the month corrected. */
+export const correctTiersOf = (tx: Tx, month: PartnerMonth): void =>
+  tx.enqueue(
+    'program/correct_tiers',
+    { organization_id: tx.organization_id, request_id: tx.request_id, ...month },
+    month.after ? {} : { job_key: `correct_tiers:${month.partner_id}:${month.month}` },
+  );
+
+/** Has the partner's month corrected, if sales of it that come after this one are recorded, and tiers depend on them. */
+export async function correctTiersAfter(tx: Tx, sale: AttributedSale): Promise<void> {
+  const { program_id, partner_id, occurred_at } = sale;
+  const needed = await tx.maybe(sql`
+    select from ${rules.from}
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${rules.alive} and t.status = 'active' and t.tier_metric is not null
+      and exists (
+        select from program.sale t
+        where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and ${inMonthOf(occurred_at)} and ${isAfter(placeIn(sale))}
+      )
+    limit 1`);
+  if (needed)
+    correctTiersOf(tx, { program_id, partner_id, month: `${occurred_at.slice(0, 7)}-01T00:00:00.000Z`, after: null });
+}

@@ -1,0 +1,105 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Customer } from '../customers/customer.ts';
+
+/** The place of a sale among others: its time and, at the same millisecond, the id of its charge. When it was received does not matter. */
+export interface Place {
+  at: string;
+  charge: string;
+}
+
+/** Selects the sales `t` before a place. */
+export const isBefore = ({ at, charge }: Place): Sql =>
+  sql`(t.occurred_at, t.external_charge_id collate "C") < (${at}::timestamptz, ${charge})`;
+
+/** Selects the sales `t` after a place. */
+export const isAfter = ({ at, charge }: Place): Sql =>
+  sql`(t.occurred_at, t.external_charge_id collate "C") > (${at}::timestamptz, ${charge})`;
+
+/**
+ * Selects the commissions `c` that the place of another sale changes no more: they are paid, in a payout, or edited by hand. "What is paid stays":
+ * such a sale comes before every sale that is recorded after it.
+ */
+export const isSettled = sql`c.deleted_at is null and c.status not in ('voided', 'rejected')
+  and (c.status = 'paid' or c.payout_id is not null or c.edited_by_hand or c.edited_total_minor is not null)`;
+
+/** The place of a sale among those of its customer. */
+export interface CustomerPlace extends Place {
+  is_first_sale: boolean;
+  /** The time of the customer's first payment; null when this sale is the first. */
+  first_sale_at: string | null;
+  /** Whether sales of the customer come after it: it is late. */
+  has_later: boolean;
+  /** The sale that was the first until now. */
+  displaced_id: string | null;
+  /** Whether it happened before the sale that recorded the customer. */
+  is_before_customer: boolean;
+  /** Whose the customer was before the coupon of the displaced sale; null where no coupon has changed it. */
+  origin: { partner_id: string; tracked_by: Customer['tracked_by'] } | null;
+}
+
+/** The place of a sale of a customer who is not known. */
+export const placeOfUnknown = ({ at, charge }: Place): CustomerPlace => ({
+  ...{ at, charge },
+  ...{ is_first_sale: true, first_sale_at: null, has_later: false, displaced_id: null, is_before_customer: false },
+  origin: null,
+});
+
+/**
+ * Finds the place of a new sale among those of its customer, by an index: however many sales there are, a few are read. A sale without a time
+ * comes after all that are recorded: those of the same moment are a millisecond apart.
+ */
+export async function placeOf(
+  tx: Tx,
+  customer_id: string,
+  occurred_at: string | undefined,
+  charge: string,
+): Promise<CustomerPlace> {
+  const ofCustomer = sql`${tenant(tx)} and t.customer_id = c.id and t.deleted_at is null`;
+  const found = await tx.one<{
+    at: string;
+    first_at: string | null;
+    has_earlier: boolean;
+    has_later: boolean;
+    first_id: string | null;
+    is_settled: boolean;
+    is_before_customer: boolean;
+    origin_partner_id: string | null;
+    origin_tracked_by: Customer['tracked_by'] | null;
+  }>(sql`
+    select
+      p.at, c.origin_partner_id, c.origin_tracked_by, coalesce(p.at <= c.known_from, false) as is_before_customer,
+      (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1) as first_at,
+      exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") < (p.at, ${charge})) as has_earlier,
+      exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
+      f.id as first_id,
+      exists(select from program.commission c where c.organization_id = f.organization_id and c.sale_id = f.id and ${isSettled}) as is_settled
+    from program.customer c
+    cross join lateral (
+      select ${
+        occurred_at === undefined
+          ? sql`greatest(${tx.now}::timestamptz, (
+              select t.occurred_at + interval '1 ms' from program.sale t
+              where ${ofCustomer} and t.occurred_at <= clock_timestamp()
+              order by t.occurred_at desc limit 1
+            ))`
+          : sql`${occurred_at}::timestamptz`
+      } as at
+    ) p
+    left join program.sale f on f.organization_id = c.organization_id and f.customer_id = c.id and f.is_first_sale and f.deleted_at is null
+    where c.organization_id = ${tx.organization_id} and c.id = ${customer_id}`);
+  const { at, has_later, is_settled, first_at, first_id } = found;
+  // Of a first sale that is settled, the late one is a further one.
+  const is_first_sale = !found.has_earlier && !is_settled;
+  const displaced_id = is_first_sale ? first_id : null;
+  return {
+    ...{ at, charge, is_first_sale, has_later, displaced_id },
+    first_sale_at: is_first_sale ? null : first_at,
+    is_before_customer: found.is_before_customer && is_first_sale,
+    origin:
+      displaced_id !== null && found.origin_partner_id !== null && found.origin_tracked_by !== null
+        ? { partner_id: found.origin_partner_id, tracked_by: found.origin_tracked_by }
+        : null,
+  };
+}
