@@ -207,6 +207,8 @@ t.test('replays the first answer of each to the same Idempotency-Key, and does n
 const without_job = [
   'program/apply_bank_report',
   'program/change_payout',
+  'program/correct_later_sales',
+  'program/correct_tiers',
   'program/create_monthly_batch',
   'program/delete_group',
   'program/delete_partner',

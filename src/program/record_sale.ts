@@ -30,7 +30,7 @@ import { type Referral, referrals } from './tracking/referral.ts';
 
 const warning_messages = {
   no_partner_attributed:
-    "No partner is credited with this sale: it names no customer, click or coupon of a partner, its click earns no credit, its coupon is of a paused program, its partner was deleted, or it is the partner's own purchase and the program blocks self-referrals. To credit a partner, send partner_id with the sale or in a correction of it.",
+    "No partner is credited with this sale: it names no customer, click or coupon of a partner, its click earns no credit, its coupon is of a paused program, its partner was deleted, it happened before the sale that recorded the customer, or it is the partner's own purchase and the program blocks self-referrals. To credit a partner, send partner_id with the sale or in a correction of it.",
   no_commission_from_rules:
     'No active rule pays for this sale. Check that a rule applies, that the partner is active, and that the amount is above 0.',
   fixed_rate_currency_mismatch:

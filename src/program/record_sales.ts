@@ -11,6 +11,7 @@ import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
+import { explainSaleOperation } from './explain_sale.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
@@ -56,6 +57,7 @@ const itemsOf = (members: Member<unknown>[]): Item[] =>
 
 export const saleOperations: Operation[] = [
   ...readOperations(saleList),
+  explainSaleOperation,
   recordSaleInSet,
   bulkOf<NewSale>(recordSaleOperation, {
     noun: 'sale',

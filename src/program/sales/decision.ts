@@ -31,7 +31,7 @@ export interface Decision {
   candidates: Candidates;
   /** Null where nobody is credited: no rule was asked. */
   facts: PlaceFacts | null;
-  /** The rule that pays, and of each other one that was active the first condition that did not hold. "": another one was chosen. */
+  /** The rule that pays, and of each other one that was active the first condition that did not hold. "": it applied, and another one came first. */
   rule_id: string | null;
   unmet: Record<string, string>;
 }

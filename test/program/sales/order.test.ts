@@ -1,5 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { correctLaterSales } from '../../../src/program/late_sale.ts';
+import { placeIn } from '../../../src/program/sales/decision.ts';
+import type { Sale } from '../../../src/program/sales/sale.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { effort, seeded } from '../../runner/effort.ts';
 import { openShop, type Shop } from '../../shop.ts';
@@ -216,6 +220,11 @@ t.test('a late first sale takes the bonus of a later one, and events say so', as
       ['commission.created', 'later', 2_000],
     ],
   );
+  const again = { customer_id: late.customer_id, after: placeIn(late as Sale), moved_from: null };
+  const { organization_id } = shop.merchant;
+  await transaction(rail.store, { organization_id, request_id: null }, async (tx) => correctLaterSales(tx, again));
+  await corrected();
+  t.strictSame(await shop.events(), [], 'the job does nothing twice');
 });
 
 t.test('what is paid, in a payout or changed by hand stays, and the late sale is a further one', async (t) => {
