@@ -218,6 +218,8 @@ const without_job = [
   'program/erase_customer',
   'program/mature_organization',
   'program/poll_payout',
+  'program/release_processor_events',
+  'program/resolve_processor_event',
   'program/send_due_program',
   'program/submit_payouts',
   'recruitment/complete_sequences',

@@ -371,8 +371,10 @@ create index processor_event_by_customer on program.processor_event (organizatio
 create index processor_event_by_object on program.processor_event (organization_id, program_id, external_object_id);
 create index processor_event_by_program on program.processor_event (organization_id, program_id, id);
 create index processor_event_by_status on program.processor_event (organization_id, program_id, status, id) where status <> 'done';
+create index processor_event_overdue on program.processor_event (worked_at) where status = 'waiting';
 create index processor_event_by_time on program.processor_event (created_at);
 create index processor_event_pending on program.processor_event (organization_id, program_id, queue, occurred_at, rank) where status = 'pending';
+create index processor_event_troubled on program.processor_event (status) where status in ('failed', 'unresolved');
 create index processor_event_waiting on program.processor_event (organization_id, program_id, waiting_for) where waiting_for is not null;
 create unique index processor_event_once on program.processor_event (organization_id, program_id, processor, external_event_id);
 call core.protect_tenant_table('program.processor_event');

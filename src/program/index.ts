@@ -2,6 +2,7 @@ import { keptInWeeks } from '../core/jobs/retention.ts';
 import type { Product } from '../webhooks/product.ts';
 import { latestMonthly } from './payouts/batches/month.ts';
 import { payoutBacklog } from './payouts/sending/backlog.ts';
+import { keptEvents, processorBacklog } from './processors/backlog.ts';
 import { events } from './webhooks.ts';
 
 /** The affiliate program service. */
@@ -21,6 +22,9 @@ export const program: Product = {
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },
     { name: 'program/rebuild_reports', cron: '*/5 * * * *', missed: 'latest' },
     { name: 'program/send_weekly_summaries', cron: '0 6 * * 1', missed: 'latest' },
+    { name: 'program/sweep_processor_events', cron: '*/5 * * * *', missed: 'latest' },
+    { name: 'program/reconcile_processors', cron: '23 * * * *', missed: 'latest' },
+    { name: 'program/purge_processor_events', cron: '41 3 * * *', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
   ],
   encrypted: [
@@ -39,8 +43,11 @@ export const program: Product = {
     'program.audit_tracking_values',
     'program.audit_payouts',
   ],
-  kept: [keptInWeeks('clicks', 'program.click', null, () => null)],
-  backlog: payoutBacklog,
+  kept: [keptInWeeks('clicks', 'program.click', null, () => null), keptEvents],
+  backlog: {
+    gauges: [...payoutBacklog.gauges, ...processorBacklog.gauges],
+    read: async (database) => [...(await payoutBacklog.read(database)), ...(await processorBacklog.read(database))],
+  },
   demo: {
     noun: 'program',
     path: '/v1/programs',

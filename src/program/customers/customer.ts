@@ -206,7 +206,15 @@ export async function createCustomer(
   );
   if (!customer) throw takenExternalId(await customerByExternalId(tx, program.id, fields.external_customer_id ?? ''));
   assessLater(tx, 'customer', customer.id);
+  releaseLater(tx, program, customer);
   return customer;
+}
+
+/** What a billing processor sent about the customer before is worked on now that a partner is credited. */
+function releaseLater(tx: Tx, { id: program_id, processor }: Program, { external_customer_id }: Customer): void {
+  if (processor === null || external_customer_id === null) return;
+  const { organization_id } = tx;
+  tx.enqueue('program/release_processor_events', { organization_id, program_id, external_customer_id });
 }
 
 export const takenExternalId = (existing: Customer | undefined): Problem =>

@@ -109,13 +109,17 @@ export async function applySubscription(
   return follow(applying, customer, external_subscription_id);
 }
 
-/** A customer of several subscriptions is active by any one of them. */
-async function follow(
+async function follow(applying: Applying, customer: Customer, external_subscription_id: string): Promise<Outcome> {
+  const { tx } = applying;
+  if (customer.external_subscription_id === null) await customers.update(tx, customer.id, { external_subscription_id });
+  return followSubscriptions(applying, customer);
+}
+
+/** Sets the status of a customer by their subscriptions: one of several is active by any one of them. */
+export async function followSubscriptions(
   { tx, program, processor, by, services }: Applying,
   customer: Customer,
-  external_subscription_id: string,
 ): Promise<Outcome> {
-  if (customer.external_subscription_id === null) await customers.update(tx, customer.id, { external_subscription_id });
   const { states } = await tx.one<{ states: string[] }>(sql`
     select coalesce(array_agg(distinct t.state), '{}') as states
     from program.processor_object t

@@ -4,11 +4,13 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { operationOf, perform } from '../../core/resource/perform.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { customers } from '../customers/customer.ts';
 import { disputeOperations } from '../dispute_sale.ts';
 import { refundOperations } from '../refund_sale.ts';
 import { type Dispute, disputes } from '../sales/dispute.ts';
 import { refunds } from '../sales/refund.ts';
 import { type Sale, sales } from '../sales/sale.ts';
+import { followSubscriptions } from './apply_customer.ts';
 import { definite, existingOf, failed } from './apply_sale.ts';
 import {
   type Applying,
@@ -61,12 +63,12 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
       return ignored('refund_failed', 'The refund failed, and nothing was taken for it.');
     }
     if (known.state === 'failed') return done(known.object_id);
-    return reversed(applying, known.object_id, fact);
+    return reversed(applying, sale, known.object_id, fact);
   }
   if (known?.object_id) return done(known.object_id);
   const refund_id = await refunded(applying, sale, fact);
   if (typeof refund_id !== 'string') return refund_id;
-  if (known?.state === 'failed') return reversed(applying, refund_id, fact);
+  if (known?.state === 'failed') return reversed(applying, sale, refund_id, fact);
   await know(applying, [external_refund_id], { object_id: refund_id, state: 'succeeded', at });
   return done(refund_id);
 }
@@ -96,6 +98,7 @@ async function refunded(
 
 async function reversed(
   applying: Applying,
+  sale: Sale,
   refund_id: string,
   { external_refund_id, at }: Extract<Fact, { kind: 'refund' }>,
 ): Promise<Outcome> {
@@ -105,7 +108,16 @@ async function reversed(
   // Somebody may have reversed it by the API.
   if (reply instanceof Problem && reply.code !== 'invalid_state_transition') return failed(reply);
   await know(applying, [external_refund_id], { object_id: refund_id, state: 'failed', at });
+  await restoreStatus(applying, sale);
   return done(refund_id);
+}
+
+/** What a refund took from the status of a customer comes back with the money: as their subscriptions stand now. */
+async function restoreStatus(applying: Applying, { customer_id }: Sale): Promise<void> {
+  const { tx } = applying;
+  const customer =
+    customer_id === null ? undefined : await customers.find(tx, sql`${tenant(tx)} and t.id = ${customer_id}`);
+  if (customer) await followSubscriptions(applying, customer);
 }
 
 export async function applyDispute(applying: Applying, fact: Extract<Fact, { kind: 'dispute' }>): Promise<Outcome> {
@@ -121,6 +133,7 @@ export async function applyDispute(applying: Applying, fact: Extract<Fact, { kin
   const decided = status === 'open' || dispute.status === status ? dispute : await closed(applying, dispute, fact);
   if (decided instanceof Problem) return failed(decided);
   await know(applying, [external_dispute_id], { object_id: dispute.id, state: decided.status, at });
+  if (dispute.status === 'lost' && decided.status === 'won') await restoreStatus(applying, sale);
   return done(dispute.id);
 }
 

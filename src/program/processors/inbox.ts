@@ -117,11 +117,12 @@ export function workLater(tx: Tx, program_id: string, queues: string[]): void {
     tx.enqueue(
       'program/work_processor_events',
       { organization_id, program_id, queue },
-      { job_key: keyOf(program_id, queue) },
+      { job_key: queueKey(program_id, queue) },
     );
 }
 
-const keyOf = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
+/** The key of the job of a queue: one waits at most. */
+export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
 
 /**
  * Works on what waited for ids that are known now. Charges of a customer who was not known are among them.

@@ -9,7 +9,7 @@ import { withinDeadline } from '../../core/http/deadline.ts';
 import { addressOf } from '../../core/net/client_address.ts';
 import type { Asked } from '../../core/pool/lending.ts';
 import { runFor } from '../../core/postgres/database.ts';
-import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { databaseTime } from '../../core/values/clock.ts';
@@ -18,7 +18,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { type Connection, secretsOf, signingConnections } from './connection.ts';
 import { workLater } from './inbox.ts';
 import { type Outcome, webhooks } from './metrics.ts';
-import { DeliveryRefused, type Envelope, type ProcessorName } from './processor.ts';
+import { type Credentials, type Delivery, DeliveryRefused, type Envelope, type ProcessorName } from './processor.ts';
 import { billing, isProcessorName } from './processors.ts';
 
 interface Addressed {
@@ -89,7 +89,7 @@ async function receive(
 
 /** Stores an event, and has it worked on. @returns whether it is new */
 export async function take(
-  tx: Parameters<typeof workLater>[0],
+  tx: Tx,
   { processor, program_id }: Addressed,
   envelope: Envelope,
   body: string,
@@ -113,7 +113,7 @@ const decoy = { webhook_secret: `whsec_${randomBytes(32).toString('hex')}` };
 
 function verified(
   processor: ProcessorName,
-  delivery: Parameters<(typeof billing)['stripe']['receive']>[0],
+  delivery: Delivery,
   connections: Connection[],
   services: Services,
 ): { connection: Connection; envelope: Envelope | undefined } | undefined {
@@ -127,8 +127,8 @@ function verified(
 
 function attempt(
   processor: ProcessorName,
-  delivery: Parameters<(typeof billing)['stripe']['receive']>[0],
-  credentials: Parameters<(typeof billing)['stripe']['receive']>[1],
+  delivery: Delivery,
+  credentials: Credentials,
 ): { envelope: Envelope | undefined } | undefined {
   try {
     return { envelope: billing[processor].receive(delivery, credentials) };

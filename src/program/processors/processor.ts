@@ -160,6 +160,11 @@ export interface Connected {
   endpoint_id: string | null;
 }
 
+export interface Page {
+  events: unknown[];
+  next: string | null;
+}
+
 export interface Processor {
   name: ProcessorName;
   /** For people. */
@@ -188,6 +193,15 @@ export interface Processor {
   ): Promise<void>;
   /** Verifies a webhook, and reads what the inbox needs of it. Undefined: no event of a type that has effects. @throws DeliveryRefused */
   receive(delivery: Delivery, credentials: Credentials): Envelope | undefined;
+  /** Reads what the inbox needs of an event. Undefined: of a type without effects. @throws DeliveryRefused where it is no event */
+  envelope(event: unknown): Envelope | undefined;
+  /**
+   * A page of the events of the account since a time, as they were sent, and where the next page begins; null after the last.
+   * @throws KeyRefused, ProcessorAway
+   */
+  events(account: Account, since: string, from: string | null): Promise<Page>;
+  /** Events that say what an id is, as the processor would send them now: none where it does not know it. @throws KeyRefused, ProcessorAway */
+  find(account: Account, external_id: string): Promise<unknown[]>;
   /** @param answers what was asked so far, in order */
   read(body: unknown, answers: unknown[]): Reading;
   /** @throws KeyRefused, ProcessorAway */

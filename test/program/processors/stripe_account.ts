@@ -108,7 +108,10 @@ export class StripeAccount extends ProviderServer {
     const [kind = '', id] = noun.split('/');
     if (!['customers', 'charges', 'invoices', 'subscriptions', 'disputes'].includes(kind))
       return refusal(404, `Unrecognized request URL (${noun}).`);
-    if (id === undefined) return list([]);
+    if (id === undefined)
+      return list(
+        of('charge').filter((one) => kind === 'charges' && one.payment_intent === query.get('payment_intent')),
+      );
     const object = this.#objects.get(id);
     return object ? { status: 200, body: this.#expanded(object, query) } : refusal(404, `No such object: ${id}`);
   }
@@ -122,7 +125,10 @@ export class StripeAccount extends ProviderServer {
   /** Newest first, a page after another. */
   #page(query: URLSearchParams): Answer {
     const since = Number(query.get('created[gte]') ?? 0);
-    const newest = this.events.filter(({ created }) => created >= since).reverse();
+    const types = [...query].filter(([name]) => name.startsWith('types[')).map(([, type]) => type);
+    const newest = this.events
+      .filter(({ created, type }) => created >= since && (types.length === 0 || types.includes(type)))
+      .reverse();
     const after = query.get('starting_after');
     const rest = after === null ? newest : newest.slice(newest.findIndex(({ id }) => id === after) + 1);
     const limit = Number(query.get('limit') ?? 10);

@@ -19,6 +19,7 @@ import {
 import { callStripe, messageOf, readStripe } from './client.ts';
 import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
+import { findAtStripe, stripeEvents } from './look_up.ts';
 
 /** What a restricted key must be allowed to read. */
 const readable = [
@@ -50,6 +51,9 @@ export const stripe: Processor = {
   connect,
   disconnect,
   receive,
+  envelope,
+  events: stripeEvents,
+  find: findAtStripe,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'type') ?? ''];
     if (!reader) return { kind: 'nothing', reason: 'unknown_type', message: 'Events of this type have no effect.' };
@@ -137,12 +141,7 @@ async function disconnect(
 }
 
 function receive({ headers, raw_body, now_ms }: Delivery, { webhook_secret = '' }: Credentials): Envelope | undefined {
-  const event = verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now_ms);
-  const [external_event_id, type, created] = [textAt(event, 'id'), textAt(event, 'type'), at(event, 'created')];
-  if (external_event_id === undefined || type === undefined || typeof created !== 'number')
-    throw new DeliveryRefused('The body is not an event.');
-  const reader = readers[type];
-  return reader && envelopeOf(event, { external_event_id, type, created, rank: reader.rank });
+  return envelope(verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now_ms));
 }
 
 /** Stripe signs as Rail does: https://docs.stripe.com/webhooks/signature */
@@ -156,24 +155,19 @@ function verified(raw_body: Buffer, signature: string, secret: string, now_ms: n
   return parsedJson(raw_body.toString('utf8'));
 }
 
-/** @throws DeliveryRefused where the time of the event is none */
-export function envelopeOf(
-  event: unknown,
-  {
-    external_event_id,
-    type,
-    created,
-    rank,
-  }: { external_event_id: string; type: string; created: number; rank: number },
-): Envelope {
+function envelope(event: unknown): Envelope | undefined {
+  const [external_event_id, type, created] = [textAt(event, 'id'), textAt(event, 'type'), at(event, 'created')];
+  if (external_event_id === undefined || type === undefined || typeof created !== 'number')
+    throw new DeliveryRefused('The body is not an event.');
+  const reader = readers[type];
+  if (!reader) return undefined;
   const object = at(event, 'data', 'object');
   const external_object_id = textAt(object, 'id') ?? null;
   const is_customer = textAt(object, 'object') === 'customer';
   const external_customer_id = (is_customer ? external_object_id : idAt(object, 'customer')) ?? null;
   const payment = idAt(object, 'payment_intent') ?? idAt(object, 'invoice') ?? idAt(object, 'charge');
-  if (Number.isNaN(new Date(created * 1000).getTime())) throw new DeliveryRefused('The time of the event is none.');
   return {
-    ...{ external_event_id, type, rank, external_object_id, external_customer_id },
+    ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id },
     livemode: at(event, 'livemode') === true,
     occurred_at: timeOf(created),
     queue: external_customer_id ?? payment ?? external_object_id ?? external_event_id,

@@ -1,0 +1,94 @@
+/** What Stripe knows: the events of the last 30 days, and objects by their ids. */
+import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { api_version } from '../../payouts/rails/stripe.ts';
+import type { Account, Page } from '../processor.ts';
+import { readStripe } from './client.ts';
+import { readers } from './events.ts';
+import { idAt, numberAt } from './fields.ts';
+
+/** The most types that a list of events may name. */
+const most_types = 20;
+const types = Object.keys(readers);
+const chunks = Array.from({ length: Math.ceil(types.length / most_types) }, (_, nth) =>
+  types.slice(nth * most_types, (nth + 1) * most_types),
+);
+
+/** Where an object is read anew, by its kind. */
+const paths: Readonly<Record<string, string>> = {
+  customer: 'customers',
+  'checkout.session': 'checkout/sessions',
+  subscription: 'subscriptions',
+  invoice: 'invoices',
+  charge: 'charges',
+  refund: 'refunds',
+  dispute: 'disputes',
+  promotion_code: 'promotion_codes',
+};
+
+/** A list names few types, so the events are read in lists one after the other: `1:evt_…` goes on with the second. */
+export async function stripeEvents(account: Account, since: string, from: string | null): Promise<Page> {
+  const [nth, after] = [Number(from?.split(':')[0] ?? 0), from?.split(':')[1] ?? ''];
+  const query = {
+    ...{ limit: '100', 'created[gte]': String(Math.floor(Date.parse(since) / 1000)) },
+    ...(after === '' ? {} : { starting_after: after }),
+  };
+  const named = Object.fromEntries((chunks[nth] ?? []).map((type, place) => [`types[${place}]`, type]));
+  const list = await readStripe(account, '/v1/events', { ...query, ...named });
+  const events = listAt(list, 'data');
+  const last = textAt(events.at(-1), 'id');
+  const next_list = nth + 1 < chunks.length ? `${nth + 1}:` : null;
+  const next = at(list, 'has_more') === true && last !== undefined ? `${nth}:${last}` : next_list;
+  return { events: await Promise.all(events.map((event) => inOurVersion(account, event))), next };
+}
+
+/** Stripe keeps an event in the version that the account had then: in another one, its object is read anew. */
+async function inOurVersion(account: Account, event: unknown): Promise<unknown> {
+  const [kind, id] = [textAt(event, 'data', 'object', 'object') ?? '', textAt(event, 'data', 'object', 'id')];
+  const path = paths[kind];
+  if (textAt(event, 'api_version') === api_version || path === undefined || id === undefined) return event;
+  const object = await readStripe(account, `/v1/${path}/${encodeURIComponent(id)}`);
+  return object === undefined ? event : { ...(event as object), data: { object } };
+}
+
+/** The event that says what an object is. Its id is of the object, so that it is taken in once. */
+const eventOf = (type: string, object: unknown): object => ({
+  ...{ id: `found_${textAt(object, 'id')}`, object: 'event', type, created: numberAt(object, 'created') },
+  ...{ livemode: at(object, 'livemode') === true, data: { object } },
+});
+
+const isPaid = (object: unknown): boolean => ['paid', 'succeeded'].includes(textAt(object, 'status') ?? '');
+
+export async function findAtStripe(account: Account, external_id: string): Promise<unknown[]> {
+  const read = (path: string, query?: Record<string, string>) => readStripe(account, path, query);
+  const id = encodeURIComponent(external_id);
+  if (external_id.startsWith('in_')) {
+    const invoice = await read(`/v1/invoices/${id}`);
+    return isPaid(invoice) ? [eventOf('invoice.paid', invoice)] : [];
+  }
+  if (external_id.startsWith('ch_')) {
+    const charge = await read(`/v1/charges/${id}`);
+    return isPaid(charge) ? [eventOf('charge.succeeded', charge)] : [];
+  }
+  if (!external_id.startsWith('pi_')) return [];
+  return findPayment(external_id, read);
+}
+
+type Read = (path: string, query?: Record<string, string>) => Promise<unknown>;
+
+/** A payment is that of an invoice, of a Checkout Session, or of a charge by itself. */
+async function findPayment(payment: string, read: Read): Promise<unknown[]> {
+  const by_invoice = { 'payment[type]': 'payment_intent', 'payment[payment_intent]': payment, limit: '100' };
+  const paid = listAt(await read('/v1/invoice_payments', by_invoice), 'data').filter(isPaid);
+  if (paid.length > 0) {
+    const ids = [...new Set(paid.flatMap((one) => idAt(one, 'invoice') ?? []))];
+    const invoices = await Promise.all(ids.map((id) => read(`/v1/invoices/${encodeURIComponent(id)}`)));
+    return [
+      ...invoices.filter(isPaid).map((invoice) => eventOf('invoice.paid', invoice)),
+      ...paid.map((one) => eventOf('invoice_payment.paid', one)),
+    ];
+  }
+  const sessions = listAt(await read('/v1/checkout/sessions', { payment_intent: payment, limit: '100' }), 'data');
+  if (sessions.length > 0) return sessions.map((session) => eventOf('checkout.session.completed', session));
+  const charges = listAt(await read('/v1/charges', { payment_intent: payment, limit: '100' }), 'data');
+  return charges.filter(isPaid).map((charge) => eventOf('charge.succeeded', charge));
+}
