@@ -40,6 +40,10 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     ['partner_id', 'click_id', 'customer_id'].some((claim) => given[claim] !== undefined)
       ? {}
       : { customer_id: (await world.fixture('customers')).id },
+  'sale_claims.create': async (_, given) => ({
+    ...((given.external_charge_id ?? given.email) ? {} : { external_charge_id: fresh('order') }),
+    ...(given.coupon_code ? { occurred_at: fresh_time() } : {}),
+  }),
   'payout_batches.take_in_report': async ({ report }) => ({ document: report }),
   'prospects.create': async () => ({ key: `${fresh('site')}.com` }),
   'prospects.import': async (world, given) => ({
@@ -125,6 +129,14 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'commissions.approve': async (world) => {
     await world.fixture('rules');
     return (await world.make('sales')).commissions[0].id;
+  },
+  'sale_claims.resolve': async (world) => {
+    const { external_charge_id, program_id } = await world.make('sales');
+    const { id: partner_id } = await world.caller.post('/v1/partners', {
+      program_id,
+      email: `${fresh('claims')}@example.com`,
+    });
+    return (await world.caller.post('/v1/sale_claims', { program_id, partner_id, external_charge_id })).id;
   },
   'commissions.release': async (world) => {
     await world.fixture('rules');

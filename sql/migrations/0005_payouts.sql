@@ -331,6 +331,40 @@ create index processor_by_program on program.processor (program_id, processor);
 create unique index processor_current on program.processor (organization_id, program_id, processor) where deleted_at is null;
 call core.protect_tenant_table('program.processor');
 
+create table program.sale_claim (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  external_charge_id text,
+  email text,
+  email_key text generated always as (lower(email)) stored,
+  coupon_code text,
+  occurred_at timestamptz(3),
+  note text,
+  finding text not null constraint sale_claim_finding_known
+    check (finding in ('credited', 'found_with_click', 'found_without_click', 'received', 'not_found')),
+  sale_id text collate "C",
+  processor_event_id text collate "C",
+  status text not null constraint sale_claim_status_known check (status in ('open', 'accepted', 'rejected')),
+  resolution_note text,
+  resolved_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint sale_claim_resolved_has_time check ((status = 'open') = (resolved_at is null)),
+  foreign key (organization_id, partner_id) references program.partner,
+  foreign key (organization_id, program_id) references program.program on delete cascade,
+  foreign key (organization_id, sale_id) references program.sale
+);
+comment on table program.sale_claim is 'A sale that a partner misses, what was found of it, and the merchant''s decision.';
+create index sale_claim_by_email on program.sale_claim (organization_id, program_id, email_key) where email_key is not null;
+create index sale_claim_by_partner on program.sale_claim (organization_id, partner_id, id);
+create index sale_claim_by_program on program.sale_claim (organization_id, program_id, id) include (created_at);
+create index sale_claim_by_sale on program.sale_claim (organization_id, sale_id) where sale_id is not null;
+create index sale_claim_by_status on program.sale_claim (organization_id, program_id, status, id);
+call core.protect_tenant_table('program.sale_claim');
+
 create table program.processor_event (
   organization_id text collate "C" not null,
   id text collate "C" not null,

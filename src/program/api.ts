@@ -2,6 +2,7 @@ import { inboundSigningOperations } from '../core/access/inbound_signing.ts';
 import { exportOperations } from '../core/exports/export_operation.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { ProductApi } from '../webhooks/product.ts';
+import { claimOperations } from './claim_sale.ts';
 import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
 import { commissionHoldOperations } from './commissions/commission_hold.ts';
@@ -89,6 +90,7 @@ export const api: ProductApi = {
     ...refundReadOperations,
     ...disputeReadOperations,
     ...disputeOperations,
+    ...claimOperations,
     ...commissionOperations,
     ...commissionChangeOperations,
     ...commissionHoldOperations,

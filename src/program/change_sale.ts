@@ -102,7 +102,7 @@ const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Cust
 type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
 
 /** @throws Problem invalid_parameter when the amount is below what is refunded; resource_not_found when the partner is not the program's */
-async function correct(
+export async function correct(
   tx: Tx,
   before: Sale,
   customer: Customer | undefined,

@@ -88,6 +88,12 @@ const processor_event = {
     updated_at: times.sale,
   },
 };
+const sale_claim = {
+  ...{ id: sampleId('clm'), program_id: program.id, partner_id: partner.id, external_charge_id: 'order-1042' },
+  ...{ email: null, coupon_code: null, occurred_at: times.sale, note: 'My reader bought the annual plan.' },
+  ...{ finding: 'not_found', sale_id: null, processor_event_id: null, status: 'open' },
+  ...{ resolution_note: null, resolved_at: null, created_at: times.change, updated_at: times.change },
+};
 const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
 const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
 
@@ -103,7 +109,7 @@ export const examples: Examples = {
     },
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
-    ...{ rail, processor, processor_event },
+    ...{ rail, processor, processor_event, sale_claim },
     inbound_signing: { required: false, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
@@ -202,6 +208,16 @@ export const examples: Examples = {
     'disputes.close': {
       body: { outcome: 'won' },
       reply: { ...changed, status: 'won', closed_at: times.change },
+    },
+    'sale_claims.create': {
+      body: pick(sale_claim, 'program_id', 'partner_id', 'external_charge_id', 'occurred_at', 'note'),
+    },
+    'sale_claims.resolve': {
+      body: { resolution: 'accepted', sale_id: sale.id, resolution_note: 'Found under another order number.' },
+      reply: {
+        ...{ sale_id: sale.id, status: 'accepted', resolved_at: times.change, updated_at: times.change },
+        resolution_note: 'Found under another order number.',
+      },
     },
     'commissions.create': {
       body: {

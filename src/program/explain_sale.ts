@@ -63,19 +63,21 @@ const SaleExplanation = z
     candidates: z
       .array(
         z.object({
-          by: z.enum(credited_by),
+          by: z.enum(credited_by).describe('What of the sale, or of its customer, stands for the partner.'),
           partner_id: part.describe('The partner who could have been credited. Null: none is known by it.'),
           external_coupon_id: text
             .nullable()
             .describe('The `coupon_external_id` of the sale. Null unless `by` is `coupon`.'),
           click_id: id('clk').nullable().describe('The click of the sale. Null unless `by` is `click`.'),
-          credited: z.boolean(),
-          reason: z.enum(['credited', ...(Object.keys(no_credit_reasons) as [NoCredit, ...NoCredit[]])]),
+          credited: z.boolean().describe('True for the partner who is credited.'),
+          reason: z
+            .enum(['credited', ...(Object.keys(no_credit_reasons) as [NoCredit, ...NoCredit[]])])
+            .describe('Why the partner is credited, or the first reason why not. `message` says it in words.'),
           message: z.string().describe('The reason in words.'),
         }),
       )
       .describe('Who was considered, in the order of precedence.'),
-    is_first_sale: z.boolean(),
+    is_first_sale: sales.record.shape.is_first_sale,
     first_sale_at: timestamp
       .nullable()
       .describe('When the customer first paid. Null: by this sale, or nobody is credited.'),
@@ -102,20 +104,17 @@ const SaleExplanation = z
         }),
       )
       .describe('The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited.'),
-    base: z.object({
-      amount_minor: minorNotNegative,
-      tax_minor: minorNotNegative,
-      shipping_minor: minorNotNegative,
-      fee_minor: minorNotNegative,
-      discount_minor: minorNotNegative,
-      net_amount_minor: minorNotNegative,
-      refunded_minor: minorNotNegative,
-      of: z
-        .enum(['amount', 'net_amount'])
-        .describe('The amount that the rate applies to, by the settings of the program.'),
-      base_minor: minorNotNegative.describe('That amount, without what is refunded of it in proportion.'),
-      currency: z.string(),
-    }),
+    base: z
+      .object({
+        ...sales.record.pick({ amount_minor: true, tax_minor: true, shipping_minor: true, fee_minor: true }).shape,
+        ...sales.record.pick({ discount_minor: true, net_amount_minor: true, refunded_minor: true, currency: true })
+          .shape,
+        of: z
+          .enum(['amount', 'net_amount'])
+          .describe('The amount that the rate applies to, by the settings of the program.'),
+        base_minor: minorNotNegative.describe('That amount, without what is refunded of it in proportion.'),
+      })
+      .describe('What the rate applies to.'),
     commissions: z
       .array(commissions.schema)
       .describe('The commissions of the sale, oldest first, also those that do not count.'),

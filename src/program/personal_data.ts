@@ -23,6 +23,7 @@ import { riskFlags } from './risk/risk_flag.ts';
 import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
+import { saleClaims } from './sales/sale_claim.ts';
 import { attributeVisitor } from './tracking/attribution.ts';
 import { clicks } from './tracking/click.ts';
 import { referrals } from './tracking/referral.ts';
@@ -48,6 +49,7 @@ const CustomerExport = z
     disputes: z.array(disputes.record).describe('What the customer disputed at their bank.'),
     commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
     risk_flags: z.array(riskFlags.record).describe('The flags raised about the customer, or about one of the clicks.'),
+    sale_claims: z.array(saleClaims.record).describe('The claims of partners to the sales of the customer.'),
     processor_events: z
       .array(processorEvents.record.extend({ body: text.nullable().describe('What the processor sent.') }))
       .describe('What billing processors sent about the customer, as far as it is still kept.'),
@@ -71,7 +73,7 @@ export const personalDataOperations: Operation[] = [
     path: '/v1/customers/{id}',
     scope: 'customers:write',
     summary: 'Erases a customer: the identity is removed, and the sales and commissions stay.',
-    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered: of a program with many events since then, a worker does so after the response. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges, refunds and disputes stay, and so do texts that you wrote into refunds, disputes and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), claims of sales, referrals, clicks, risk flags and stored events, also in events that are still to be delivered: of a program with many events since then, a worker does so after the response. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges, refunds and disputes stay, and so do texts that you wrote into refunds, disputes and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -116,9 +118,15 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
     set metadata = null, external_subscription_id = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${traces.sale_ids})`);
   await eraseFromInbox(tx, customer);
+  await tx.all(sql`
+    update program.sale_claim t set email = null, note = null, updated_at = ${tx.now}::timestamptz where ${claimsAbout(tx, customer, traces)}`);
   const identity = { email: null, name: null, identifier: null, external_customer_id: null, metadata: null };
   await customers.update(tx, customer_id, { ...identity, external_subscription_id: null, deleted_at: tx.now });
 }
+
+/** Selects the claims `t` of sales of a customer, and those that name their email address. */
+const claimsAbout = (tx: Tx, { program_id, email }: Customer, { sale_ids }: Traces): Sql => sql`${tenant(tx)}
+  and (t.sale_id = any(${sale_ids}) or t.program_id = ${program_id} and t.email_key = ${email?.toLowerCase() ?? null})`;
 
 /** What happened stays, without what was sent of it. */
 async function eraseFromInbox(tx: Tx, { id, program_id, external_customer_id }: Customer): Promise<void> {
@@ -267,6 +275,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
       | 'risk_flags'
       | 'refunds'
       | 'disputes'
+      | 'sale_claims'
       | 'processor_events',
   > = Export[List][number];
   const events = await allEventsAbout(tx, mentionOf(customer, traces));
@@ -289,6 +298,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
     disputes: await records<Item<'disputes'>>(disputes, sql`t.sale_id = any(${traces.sale_ids})`),
     commissions: await records<Item<'commissions'>>(commissions, of_customer),
     risk_flags: await records<Item<'risk_flags'>>(riskFlags, sql`t.id = any(${traces.risk_flag_ids})`),
+    sale_claims: await records<Item<'sale_claims'>>(saleClaims, claimsAbout(tx, customer, traces)),
     processor_events: await records<Item<'processor_events'>>(
       processorEvents,
       sql`t.program_id = ${customer.program_id} and t.external_customer_id = ${customer.external_customer_id}`,

@@ -260,6 +260,19 @@ const kinds: Kind[] = [
     },
   },
   {
+    table: 'program.sale_claim',
+    prefix: 'clm',
+    columns: {
+      ...in_program,
+      partner_id: star('part'),
+      external_charge_id: `'order_' || s.n`,
+      finding: `'not_found'`,
+      status: mostly('rejected', { open: 9 }),
+      resolved_at: 'case when s.n % 9 = 0 then null else s.at end',
+      ...times,
+    },
+  },
+  {
     table: 'program.dispute',
     prefix: 'dsp',
     columns: {

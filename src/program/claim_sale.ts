@@ -1,0 +1,142 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { tenant } from '../core/resource/resource.ts';
+import { transition } from '../core/resource/states.ts';
+import { textDetail, withWarnings } from '../core/values/detail.ts';
+import { id, requireState, text } from '../core/values/fields.ts';
+import { newId } from '../core/values/id.ts';
+import { notFound, Problem } from '../core/values/problem.ts';
+import { correct } from './change_sale.ts';
+import { createCustomer, customerByExternalId, findCustomerOrLock } from './customers/customer.ts';
+import { partnerOf } from './partners/partner.ts';
+import { release } from './processors/inbox.ts';
+import { lockIds } from './processors/known.ts';
+import { type Program, programs } from './programs/program.ts';
+import { lockSale } from './sales/sale.ts';
+import {
+  claim_states,
+  claimReadOperations,
+  type Finding,
+  findClaimed,
+  hasClicked,
+  NewSaleClaim,
+  resolutions,
+  type SaleClaim,
+  saleClaims,
+} from './sales/sale_claim.ts';
+
+/** Answers partners who miss a sale, and credits them where the merchant accepts that. */
+export const claimOperations: Operation[] = [
+  ...claimReadOperations,
+  operation({
+    name: 'sale_claims.create',
+    title: 'Claim a missing sale',
+    method: 'POST',
+    path: '/v1/sale_claims',
+    scope: 'sales:write',
+    summary: 'Looks for a sale that a partner misses.',
+    doc: 'Answers at once, as `finding` says, from the sales, the events of the billing processor and the clicks. A claim of a sale that the partner is credited with is accepted; every other one is `open` until you resolve it.',
+    body: NewSaleClaim,
+    details: { note: textDetail(1000) },
+    reply: withWarnings(saleClaims.record, 'SaleClaimCreated', 'The claim.'),
+    status: 201,
+    async run({ tx, body }) {
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
+      const partner = await partnerOf(tx, program, body.partner_id);
+      const found = await findingOf(tx, program, body);
+      const isCredited = found.finding === 'credited';
+      const row = {
+        ...body,
+        ...found,
+        id: newId('clm'),
+        partner_id: partner.id,
+        status: isCredited ? 'accepted' : 'open',
+      };
+      return (await saleClaims.insert(tx, { ...row, resolved_at: isCredited ? tx.now : null })) as SaleClaim;
+    },
+  }),
+  operation({
+    name: 'sale_claims.resolve',
+    method: 'POST',
+    path: '/v1/sale_claims/{id}/resolve',
+    scope: 'sales:write',
+    summary: 'Accepts or rejects a claim.',
+    doc: "`accepted`: the sale is corrected to be the partner's, as by `PATCH /v1/sales/{id}`. Where the finding is `received`, the customer is recorded as the partner's, and the charges that the billing processor reported become sales. Where it is `not_found`, record the sale first, and send its `sale_id`.",
+    params: idParams,
+    body: z.strictObject({
+      resolution: z.enum(resolutions).describe('The new status.'),
+      sale_id: id('sale').optional().describe('The sale, where the claim names none, or another one than was found.'),
+      resolution_note: text.max(1000).optional().describe('Your note.'),
+    }),
+    details: { resolution_note: textDetail(1000) },
+    reply: withWarnings(saleClaims.record, 'SaleClaimResolved', 'The claim after the decision.'),
+    errors: ['invalid_state_transition'],
+    async run({ tx, params, body }) {
+      const claim = await saleClaims.get(tx, params.id, { lock: true });
+      const status = transition(claim_states, claim.status, body.resolution);
+      const sale_id = body.sale_id ?? claim.sale_id;
+      if (status === 'accepted') await accept(tx, { ...claim, sale_id });
+      const resolution_note = body.resolution_note ?? null;
+      return saleClaims.update(tx, claim.id, { status, sale_id, resolution_note, resolved_at: tx.now });
+    },
+  }),
+];
+
+type Found = Pick<SaleClaim, 'finding' | 'sale_id' | 'processor_event_id'>;
+
+async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise<Found> {
+  const found = (finding: Finding, ids: Partial<Found> = {}): Found => ({
+    ...{ finding, sale_id: null, processor_event_id: null },
+    ...ids,
+  });
+  const sale = await findClaimed(tx, claim);
+  if (!sale) {
+    const event = claim.external_charge_id && (await unattributedCharge(tx, program, claim.external_charge_id));
+    return event ? found('received', { processor_event_id: event.id }) : found('not_found');
+  }
+  const { id: sale_id, partner_id } = sale;
+  if (partner_id === claim.partner_id) return found('credited', { sale_id });
+  const isClicked = await hasClicked(tx, program, sale, claim.partner_id);
+  return found(isClicked ? 'found_with_click' : 'found_without_click', { sale_id });
+}
+
+const unattributedCharge = (tx: Tx, { id: program_id }: Program, external_object_id: string) =>
+  tx.maybe<{ id: string }>(sql`
+    select t.id from program.processor_event t
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_object_id = ${external_object_id}
+      and t.status = 'ignored' and t.reason = 'unattributed'
+    order by t.id limit 1`);
+
+/** @throws Problem missing_parameter where no sale is known */
+async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event_id }: SaleClaim): Promise<void> {
+  const program = await programs.get(tx, program_id);
+  if (sale_id !== null) {
+    const { sale, customer } = await lockSale(tx, sale_id, { param: 'sale_id' });
+    if (sale.program_id !== program_id) throw notFound('sale', sale_id, 'sale_id');
+    await correct(tx, sale, customer, { partner_id });
+    return;
+  }
+  const customer_id = processor_event_id && (await customerOfEvent(tx, processor_event_id));
+  if (!customer_id)
+    throw new Problem(
+      'missing_parameter',
+      'No sale is known by the claim. Record it with POST /v1/sales, and send its id as sale_id.',
+      { param: 'sale_id' },
+    );
+  await lockIds(tx, program_id, [customer_id]);
+  const known =
+    (await customerByExternalId(tx, program_id, customer_id)) ?? (await findCustomerOrLock(tx, program, customer_id));
+  requireState(known === undefined, `The customer ${known?.id} is known by now. Send the sale_id of the sale.`);
+  const partner = await partnerOf(tx, program, partner_id);
+  await createCustomer(tx, program, { partner, tracked_by: 'manual' }, { external_customer_id: customer_id });
+  await release(tx, program_id, [customer_id]);
+}
+
+async function customerOfEvent(tx: Tx, event_id: string): Promise<string | null> {
+  const event = await tx.maybe<{ external_customer_id: string | null }>(
+    sql`select t.external_customer_id from program.processor_event t where ${tenant(tx)} and t.id = ${event_id}`,
+  );
+  return event?.external_customer_id ?? null;
+}
