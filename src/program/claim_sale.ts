@@ -9,10 +9,8 @@ import { id, requireState, text } from '../core/values/fields.ts';
 import { newId } from '../core/values/id.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
 import { correct } from './change_sale.ts';
-import { createCustomer, customerByExternalId, findCustomerOrLock } from './customers/customer.ts';
+import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
-import { release } from './processors/inbox.ts';
-import { lockIds } from './processors/known.ts';
 import { type Program, programs } from './programs/program.ts';
 import { lockSale } from './sales/sale.ts';
 import {
@@ -125,13 +123,10 @@ async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event
       'No sale is known by the claim. Record it with POST /v1/sales, and send its id as sale_id.',
       { param: 'sale_id' },
     );
-  await lockIds(tx, program_id, [customer_id]);
-  const known =
-    (await customerByExternalId(tx, program_id, customer_id)) ?? (await findCustomerOrLock(tx, program, customer_id));
+  const known = await findCustomerOrLock(tx, program, customer_id);
   requireState(known === undefined, `The customer ${known?.id} is known by now. Send the sale_id of the sale.`);
   const partner = await partnerOf(tx, program, partner_id);
   await createCustomer(tx, program, { partner, tracked_by: 'manual' }, { external_customer_id: customer_id });
-  await release(tx, program_id, [customer_id]);
 }
 
 async function customerOfEvent(tx: Tx, event_id: string): Promise<string | null> {

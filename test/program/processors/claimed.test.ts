@@ -1,0 +1,38 @@
+import t from 'tap';
+import { eventually, startRail } from '../../harness.ts';
+import { startServer } from '../payouts/rails/attempt.ts';
+import { StripeAccount } from './stripe_account.ts';
+import { charge, invoice } from './stripe_objects.ts';
+import { openStripeShop } from './stripe_shop.ts';
+
+const stripe = await startServer(t, new StripeAccount());
+const rail = await startRail({ provider_urls: { stripe: stripe.url } });
+
+t.test(
+  'a charge that nobody was credited with is found by a claim, and becomes a sale when that is accepted',
+  async (t) => {
+    const shop = await openStripeShop(rail, stripe);
+    await shop.tell(stripe.emit('invoice.paid', invoice('in_claimed', 'cus_claimed')));
+    const claim = await shop.merchant.post('/v1/sale_claims', {
+      ...{ program_id: shop.program_id, partner_id: shop.partner_of.id, external_charge_id: 'in_claimed' },
+    });
+    const [event] = await shop.inbox('external_object_id=in_claimed');
+    t.match(claim, { finding: 'received', status: 'open', sale_id: null, processor_event_id: event?.id });
+    await shop.merchant.post(`/v1/sale_claims/${claim.id}/resolve`, { resolution: 'accepted' });
+    await eventually(async () => (await shop.list('sales')).length === 1, 'the sale');
+    const [sale] = await shop.list('sales');
+    t.match(sale, { external_charge_id: 'in_claimed', partner_id: shop.partner_of.id });
+    t.equal((await shop.commissionsOf(sale as object)).length, 1);
+  },
+);
+
+t.test('a charge of no customer is recorded by hand', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  await shop.tell(stripe.emit('charge.succeeded', charge('ch_guest', { customer: null })));
+  const claim = await shop.merchant.post('/v1/sale_claims', {
+    ...{ program_id: shop.program_id, partner_id: shop.partner_of.id, external_charge_id: 'ch_guest' },
+  });
+  t.equal(claim.finding, 'received');
+  const answer = await shop.merchant.request('POST', `/v1/sale_claims/${claim.id}/resolve`, { resolution: 'accepted' });
+  t.match(answer, { status: 400, body: { error: { code: 'missing_parameter', param: 'sale_id' } } });
+});
