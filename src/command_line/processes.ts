@@ -45,8 +45,18 @@ export function addProcessCommands(rail: Command): void {
   rail
     .command('migrate')
     .summary('migrates the database')
-    .description('Applies the migrations that the database is missing. Safe to run at any time, also concurrently.')
+    .description(
+      'Applies the migrations that the database is missing. Safe to run at any time, also concurrently. ' +
+        'With --plan, it changes nothing, and shows which tables it would lock, whom that would keep waiting, and for how long at most.',
+    )
+    .option('--plan', 'show what would be locked, and change nothing')
     .addOption(json())
-    .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail npx --no rail migrate'))
+    .addHelpText(
+      'after',
+      example(
+        'DATABASE_URL=postgres://rail:secret@db/rail npx --no rail migrate --plan',
+        'DATABASE_URL=postgres://rail:secret@db/rail npx --no rail migrate',
+      ),
+    )
     .action(async (options) => (await import('../commands/migrate.ts')).runMigrate(options));
 }

@@ -23,7 +23,7 @@ const names_nothing = new Set(['42P01', '42883', '42704']);
 const isMigration = ({ name }: File): boolean => name.startsWith('migrations/');
 const first_migration = 'migrations/0001_core.sql';
 
-interface File {
+export interface File {
   name: string;
   text: string;
   sha256: string;
@@ -48,17 +48,16 @@ export async function migrate(
   await client.connect();
   try {
     await waitForTurn(client);
+    await client.query(`set lock_timeout = ${lock_timeout_ms}`);
     await requireOwnership(client);
-    // Loaded here: whoever only asks whether a database is migrated is spared it.
-    const { runMigrations } = await import('graphile-worker');
-    await runMigrations({ connectionString: url });
+    await unlocked(url, client, report, () => migrateQueue(url));
     await client.query('create schema if not exists migration');
     await client.query(`create table if not exists migration.applied (
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client, folder);
     await ensureRoles(client, pending[0]?.name === first_migration);
-    for (const files of inTransactions(pending)) await applyUnlocked(url, client, files, report);
-    await client.query('call core.adopt()');
+    for (const files of inTransactions(pending)) await unlocked(url, client, report, () => applyGroup(client, files));
+    await unlocked(url, client, report, () => client.query('call core.adopt()'));
     const ran = [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
     return [...ran, ...(await restoreProtection(client, report))];
   } finally {
@@ -118,6 +117,22 @@ export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | 
   return missing && `The database is missing privileges (${missing}). Run 'npx --no rail migrate'.`;
 }
 
+/** The tables of graphile-worker. Loaded here: whoever only asks whether a database is migrated is spared it. */
+async function migrateQueue(url: string): Promise<void> {
+  const { runMigrations } = await import('graphile-worker');
+  const pgPool = new pg.Pool({
+    connectionString: url,
+    onConnect: async (client) => void (await client.query(`set lock_timeout = ${lock_timeout_ms}`)),
+  });
+  // A statement on a connection that breaks fails by itself.
+  pgPool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+  try {
+    await runMigrations({ pgPool });
+  } finally {
+    await pgPool.end();
+  }
+}
+
 /** Without a statement that waits: its snapshot would be waited for by an index that another process builds outside a transaction. */
 async function waitForTurn(client: pg.Client): Promise<void> {
   for (;;) {
@@ -128,7 +143,10 @@ async function waitForTurn(client: pg.Client): Promise<void> {
 }
 
 /** Returns the files to run; `known` where an earlier text of the file was run. */
-async function pendingFiles(on: Pick<pg.Pool, 'query'>, folder = sql_dir): Promise<(File & { known: boolean })[]> {
+export async function pendingFiles(
+  on: Pick<pg.Pool, 'query'>,
+  folder = sql_dir,
+): Promise<(File & { known: boolean })[]> {
   const applied = new Map(
     (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [
       row.name,
@@ -162,7 +180,7 @@ async function filesIn(folder: string, kind: 'migrations' | 'live'): Promise<Fil
 }
 
 /** The files in their order, in groups: each that runs outside a transaction is one of its own. */
-function inTransactions(files: File[]): File[][] {
+export function inTransactions(files: File[]): File[][] {
   const groups: File[][] = [];
   for (const file of files) {
     const last = groups.at(-1);
@@ -173,17 +191,18 @@ function inTransactions(files: File[]): File[][] {
 }
 
 /** Waits between the tries for those that hold the locks, and not in front of everybody else in the queue for them. */
-async function applyUnlocked(
+async function unlocked(
   url: string,
   client: pg.Client,
-  files: File[],
   report: (line: string) => void,
+  work: () => Promise<unknown>,
 ): Promise<void> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   await using blockers = await watchBlockers(url, rows[0]?.pid as number);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await applyGroup(client, files);
+      await work();
+      return;
     } catch (error) {
       if (!isLocked(error) || attempt === lock_tries) throw error;
       const pause_ms = Math.min(attempt * 1_000, most_pause_ms);
@@ -194,7 +213,7 @@ async function applyUnlocked(
 }
 
 const isLocked = (error: unknown): boolean =>
-  ((error as Error).cause as { code?: string } | undefined)?.code === lock_not_available;
+  (((error as Error).cause ?? error) as { code?: string }).code === lock_not_available;
 
 const applyGroup = (client: pg.Client, files: File[]): Promise<void> =>
   files[0] && runsOutside(files[0]) ? apply(client, files[0], runOutside) : applyAll(client, files);

@@ -28,7 +28,6 @@ export async function runOutside(client: pg.Client, text: string, lock_timeout_m
     else if (await isPartitioned(client, index)) await buildOnPartitions(client, index, lock_timeout_ms);
     else await build(client, index, lock_timeout_ms);
   }
-  await client.query('reset lock_timeout');
 }
 
 /** Statements are separated by an empty line, so that the body of a function or of a `do` holds none. */
