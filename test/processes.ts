@@ -9,7 +9,7 @@ import { register } from '../src/core/jobs/schedule.ts';
 import { schedules } from '../src/products.ts';
 import { encryption_key, type Json, type Rail, sql } from './harness.ts';
 
-const main = join(import.meta.dirname, '../src/main.ts');
+const checkout = join(import.meta.dirname, '..');
 /** So long that only a process that hangs takes longer, however busy the machine is. */
 const start_ms = 240_000;
 
@@ -55,13 +55,15 @@ export interface StartingProcess extends Process {
 /**
  * Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done.
  * @param settings beside or over the usual ones
+ * @param root the directory of another version
  */
 export async function startProcess(
   role: 'api' | 'worker',
   database_url: string,
   settings: NodeJS.ProcessEnv = {},
+  root = checkout,
 ): Promise<Process> {
-  const started = spawnProcess(role, database_url, settings);
+  const started = spawnProcess(role, database_url, settings, root);
   await started.ready;
   return started;
 }
@@ -71,10 +73,11 @@ export function spawnProcess(
   role: 'api' | 'worker',
   database_url: string,
   settings: NodeJS.ProcessEnv = {},
+  root = checkout,
 ): StartingProcess {
   // A worker starts itself anew unless it has these.
   const flags = role === 'worker' ? flags_of_worker : [];
-  const child = spawn(process.execPath, [...flags, main, role], {
+  const child = spawn(process.execPath, [...flags, join(root, 'src/main.ts'), role], {
     env: {
       MALLOC_ARENA_MAX: role === 'worker' ? '1' : undefined,
       ...process.env,

@@ -43,6 +43,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: "restores a dump and a base backup to older states, and goes on: nothing is sent or paid twice; with Debian's Postgres 15, some minutes",
     run: async () => (await import('./servers/restore_soak.ts')).soakRestore(),
   },
+  upgrade: {
+    doc: 'the version before goes on while the database is migrated, and beside this version: [COMMIT], else the newest tag v* or the last change of migrations; a minute',
+    run: async ({ files }) => (await import('./servers/upgrade_soak.ts')).soakUpgrade(files[0]),
+  },
   failover: {
     doc: "kills the primary amid sales and promotes a replica, synchronous and not; with Debian's Postgres 15, two minutes",
     run: async () => (await import('./servers/failover_soak.ts')).soakFailover(),
