@@ -148,6 +148,8 @@ const Environment = z.object({
   RAIL_PAYPAL_URL: providerUrl('PayPal'),
   RAIL_WISE_URL: providerUrl('Wise'),
   RAIL_STRIPE_URL: providerUrl('Stripe'),
+  RAIL_PADDLE_URL: providerUrl('Paddle'),
+  RAIL_CHARGEBEE_URL: providerUrl('Chargebee'),
   RAIL_SEARXNG_URL: url(/^https?$/, 'https://search.example.com')
     .optional()
     .describe(

@@ -134,8 +134,9 @@ export const retentionOf = (config: Config): Retention => ({
 
 function providerUrls(config: Config): Record<string, string> {
   const { RAIL_PAYPAL_URL, RAIL_WISE_URL, RAIL_STRIPE_URL, RAIL_BRAVE_URL, RAIL_YOUTUBE_URL } = config;
+  const billing = { paddle: config.RAIL_PADDLE_URL, chargebee: config.RAIL_CHARGEBEE_URL };
   const payouts = { paypal: RAIL_PAYPAL_URL, wise: RAIL_WISE_URL, stripe: RAIL_STRIPE_URL };
-  return setOf({ ...payouts, brave: RAIL_BRAVE_URL, youtube: RAIL_YOUTUBE_URL });
+  return setOf({ ...payouts, ...billing, brave: RAIL_BRAVE_URL, youtube: RAIL_YOUTUBE_URL });
 }
 
 function searchCredentials(config: Config): Record<string, Record<string, string>> {

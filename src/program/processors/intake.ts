@@ -4,21 +4,29 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { addressOf } from '../../core/net/client_address.ts';
 import type { Asked } from '../../core/pool/lending.ts';
 import { runFor } from '../../core/postgres/database.ts';
-import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
-import { insert } from '../../core/postgres/write.ts';
+import type { Store, Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
+import { inSharedTransaction } from '../../core/resource/shared_transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Connection, secretsOf, signingConnections } from './connection.ts';
 import { workLater } from './inbox.ts';
 import { type Outcome, webhooks } from './metrics.ts';
-import { type Credentials, type Delivery, DeliveryRefused, type Envelope, type ProcessorName } from './processor.ts';
+import {
+  type Credentials,
+  type Delivery,
+  DeliveryRefused,
+  type Envelope,
+  type ProcessorMode,
+  type ProcessorName,
+} from './processor.ts';
 import { billing, isProcessorName } from './processors.ts';
 
 interface Addressed {
@@ -27,6 +35,11 @@ interface Addressed {
 }
 
 export function mountProcessorWebhooks(app: FastifyInstance, store: Store, services: Services): void {
+  const known = new KnownConnections();
+  const keep = inSharedTransaction<Taken, undefined, Kept>(store, {
+    within: (work) => withinDeadline({ server: app, giveUp: undefined }, 'sales', work),
+    run: take,
+  });
   app.register(async (scope) => {
     takeRawBodies(scope);
     scope.route<{ Params: { processor: string; program_id: string } }>({
@@ -39,7 +52,7 @@ export function mountProcessorWebhooks(app: FastifyInstance, store: Store, servi
           throw new Problem('resource_not_found', 'The path does not exist: no billing processor has this name.');
         const addressed = { processor, program_id };
         const outcome = await withinDeadline(request, 'sales', (asked) =>
-          receive({ store, services, asked }, addressed, request),
+          receive({ store, services, asked, keep, known }, addressed, request),
         );
         webhooks.inc({ processor, outcome });
         if (outcome === 'refused') throw refusal(request);
@@ -67,73 +80,159 @@ function refusal(request: FastifyRequest): Problem {
   );
 }
 
+interface Receiving {
+  store: Store;
+  services: Services;
+  asked: Asked;
+  /** Stores what was verified, in a transaction that those share that come together. */
+  keep: (organization_id: string, taken: Taken) => Promise<Kept | undefined>;
+  known: KnownConnections;
+}
+
 async function receive(
-  { store, services, asked }: { store: Store; services: Services; asked: Asked },
+  receiving: Receiving,
   addressed: Addressed,
-  { id: request_id, headers, rawBody }: FastifyRequest,
+  { headers, rawBody }: FastifyRequest,
 ): Promise<Outcome> {
   const { processor, program_id } = addressed;
-  const connections = await runFor<Connection>(store.database, asked, signingConnections(program_id, processor));
   const delivery = { headers, raw_body: rawBody ?? Buffer.alloc(0), now_ms: databaseTime() };
-  const received = verified(processor, delivery, connections, services);
+  const received =
+    verified(processor, delivery, receiving.known.of(addressed)) ??
+    verified(processor, delivery, await readConnections(receiving, addressed));
   if (received === undefined) return 'refused';
   const { connection, envelope } = received;
   if (!envelope) return 'unknown_type';
-  if (envelope.livemode !== (connection.mode === 'live')) return 'other_mode';
-  const { organization_id } = connection;
-  return transaction(store, { organization_id, request_id, asked }, async (tx) => {
-    const body = delivery.raw_body.toString('utf8');
-    return (await take(tx, addressed, envelope, body)) ? 'stored' : 'repeated';
+  const { organization_id, mode } = connection;
+  if (isOtherMode(envelope, mode)) return 'other_mode';
+  const taken = { processor, program_id, mode, envelope, body: delivery.raw_body.toString('utf8') };
+  return (await receiving.keep(organization_id, taken)) ?? 'refused';
+}
+
+interface Verifying extends Pick<Connection, 'organization_id' | 'mode'> {
+  secrets: Credentials;
+}
+
+const trusted_ms = 1_000;
+const most_known = 10_000;
+
+/** The connections that webhooks were signed for within the last second, which spares each a look-up. Whether they still stand is asked for where it is stored. */
+class KnownConnections {
+  readonly #known = new Map<string, { until: number; connections: Verifying[] }>();
+
+  of({ processor, program_id }: Addressed): Verifying[] {
+    const found = this.#known.get(`${processor} ${program_id}`);
+    return found && found.until > performance.now() ? found.connections : [];
+  }
+
+  keep({ processor, program_id }: Addressed, connections: Verifying[]): void {
+    if (this.#known.size >= most_known) this.#known.clear();
+    this.#known.set(`${processor} ${program_id}`, { until: performance.now() + trusted_ms, connections });
+  }
+}
+
+async function readConnections(
+  { store, services, asked, known }: Receiving,
+  addressed: Addressed,
+): Promise<Verifying[]> {
+  const { processor, program_id } = addressed;
+  const rows = await runFor<Connection>(store.database, asked, signingConnections(program_id, processor));
+  const connections = rows.map(({ organization_id, mode, ...row }) => ({
+    ...{ organization_id, mode },
+    secrets: secretsOf(services, row),
+  }));
+  if (connections.length > 0) known.keep(addressed, connections);
+  return connections.length > 0 ? connections : [decoy];
+}
+
+/** Of test mode at a connection in live mode, or the reverse. */
+export const isOtherMode = ({ livemode }: Envelope, mode: ProcessorMode): boolean =>
+  livemode !== null && livemode !== (mode === 'live');
+
+/** An event that a processor has sent, or has told when it was asked. */
+export interface Taken extends Addressed {
+  mode: ProcessorMode;
+  envelope: Envelope;
+  body: string;
+}
+
+type Kept = 'stored' | 'repeated' | 'refused';
+
+/**
+ * Stores events that are new, and has them worked on.
+ * @returns what became of each: `refused` where its program is connected no more
+ */
+export async function take(tx: Tx, taken: Taken[]): Promise<Kept[]> {
+  const { organization_id, now } = tx;
+  const rows = taken.map(({ processor, program_id, mode, envelope, body }) => ({
+    ...{ organization_id, id: newId('pev'), program_id, processor, ...envelope, livemode: mode === 'live', body },
+    ...{ run_id: newId('run'), status: 'pending', created_at: now, updated_at: now },
+  }));
+  const columns = raw(Object.keys(rows[0] as object).join(', '));
+  // In one order in all transactions: two that store the same events do not wait for each other.
+  const stored = await tx.all<{ key: string }>(sql`
+    insert into program.processor_event as t (${columns})
+    select ${columns}
+    from json_populate_recordset(null::program.processor_event, ${JSON.stringify(rows)}::json) as r
+    where exists (
+      select from program.processor p
+      where p.organization_id = r.organization_id and p.program_id = r.program_id and p.processor = r.processor and p.deleted_at is null
+    )
+    order by r.program_id, r.processor, r.external_event_id
+    on conflict do nothing
+    returning ${key} as key`);
+  const is_new = new Set(stored.map((row) => row.key));
+  const left = taken.filter((one) => !is_new.has(keyOf(one)));
+  const repeated = left.length === 0 ? new Set<string>() : await thoseThere(tx, left);
+  const queues = Map.groupBy(
+    taken.filter((one) => is_new.has(keyOf(one))),
+    ({ program_id }) => program_id,
+  );
+  for (const [program_id, events] of queues)
+    workLater(
+      tx,
+      program_id,
+      events.map(({ envelope }) => envelope.queue),
+    );
+  return taken.map((one) => {
+    if (is_new.has(keyOf(one))) return 'stored';
+    return repeated.has(keyOf(one)) ? 'repeated' : 'refused';
   });
 }
 
-/** Stores an event, and has it worked on. @returns whether it is new */
-export async function take(
-  tx: Tx,
-  { processor, program_id }: Addressed,
-  envelope: Envelope,
-  body: string,
-): Promise<boolean> {
-  const stored = await insert<{ id: string }>(
-    tx,
-    'program.processor_event',
-    {
-      ...{ id: newId('pev'), program_id, processor, ...envelope, body },
-      ...{ run_id: newId('run'), status: 'pending', created_at: tx.now, updated_at: tx.now },
-    },
-    { on_conflict: sql`on conflict do nothing`, returning: sql`t.id` },
-  );
-  if (!stored) return false;
-  workLater(tx, program_id, [envelope.queue]);
-  return true;
+const key = sql`t.program_id || ' ' || t.processor || ' ' || t.external_event_id`;
+const keyOf = ({ program_id, processor, envelope }: Taken): string =>
+  `${program_id} ${processor} ${envelope.external_event_id}`;
+
+async function thoseThere(tx: Tx, taken: Taken[]): Promise<Set<string>> {
+  const rows = await tx.all<{ key: string }>(sql`
+    select ${key} as key
+    from unnest(
+      ${taken.map(({ program_id }) => program_id)}::text[], ${taken.map(({ processor }) => processor)}::text[],
+      ${taken.map(({ envelope }) => envelope.external_event_id)}::text[]
+    ) as g (program_id, processor, external_event_id)
+    join program.processor_event t on ${tenant(tx)} and t.program_id = g.program_id and t.processor = g.processor
+      and t.external_event_id = g.external_event_id`);
+  return new Set(rows.map((row) => row.key));
 }
 
 /** For programs without a connection: the answer is the same, after the same work. */
-const decoy = { webhook_secret: `whsec_${randomBytes(32).toString('hex')}` };
+const secret = randomBytes(32).toString('hex');
+const decoy: Verifying = {
+  ...{ organization_id: '', mode: 'live' },
+  secrets: { webhook_secret: `whsec_${secret}`, webhook_username: secret, webhook_password: secret },
+};
 
 function verified(
   processor: ProcessorName,
   delivery: Delivery,
-  connections: Connection[],
-  services: Services,
-): { connection: Connection; envelope: Envelope | undefined } | undefined {
-  if (connections.length === 0) attempt(processor, delivery, decoy);
+  connections: Verifying[],
+): { connection: Verifying; envelope: Envelope | undefined } | undefined {
   for (const connection of connections) {
-    const found = attempt(processor, delivery, secretsOf(services, connection));
-    if (found) return { connection, envelope: found.envelope };
+    try {
+      return { connection, envelope: billing[processor].receive(delivery, connection.secrets) };
+    } catch (error) {
+      if (!(error instanceof DeliveryRefused)) throw error;
+    }
   }
   return undefined;
-}
-
-function attempt(
-  processor: ProcessorName,
-  delivery: Delivery,
-  credentials: Credentials,
-): { envelope: Envelope | undefined } | undefined {
-  try {
-    return { envelope: billing[processor].receive(delivery, credentials) };
-  } catch (error) {
-    if (error instanceof DeliveryRefused) return undefined;
-    throw error;
-  }
 }

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import type { NewSale } from '../sales/new_sale.ts';
 
-export const processor_names = ['stripe'] as const;
+export const processor_names = ['stripe', 'paddle', 'chargebee'] as const;
 export type ProcessorName = (typeof processor_names)[number];
 export const processor_modes = ['test', 'live'] as const;
 export type ProcessorMode = (typeof processor_modes)[number];
@@ -36,7 +36,8 @@ export interface Envelope {
   type: string;
   external_object_id: string | null;
   external_customer_id: string | null;
-  livemode: boolean;
+  /** Null: the processor has another account for tests, and says it nowhere. */
+  livemode: boolean | null;
   /** ISO 8601. */
   occurred_at: string;
   /** The order of events of one second. */

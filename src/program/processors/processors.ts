@@ -1,9 +1,11 @@
 import type { Services } from '../../core/resource/services.ts';
+import { chargebee } from './chargebee/chargebee.ts';
+import { paddle } from './paddle/paddle.ts';
 import { type Processor, type ProcessorMode, type ProcessorName, processor_names } from './processor.ts';
 import { stripe } from './stripe/stripe.ts';
 
 /** The billing processors whose events are taken in. */
-export const billing: Readonly<Record<ProcessorName, Processor>> = { stripe };
+export const billing: Readonly<Record<ProcessorName, Processor>> = { stripe, paddle, chargebee };
 
 export const isProcessorName = (name: string): name is ProcessorName =>
   (processor_names as readonly string[]).includes(name);

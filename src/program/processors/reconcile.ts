@@ -4,7 +4,7 @@ import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { accountOf, type Connection, connectionById, disconnected } from './connection.ts';
-import { take } from './intake.ts';
+import { isOtherMode, take } from './intake.ts';
 import { webhooks } from './metrics.ts';
 import { DeliveryRefused, type Envelope, KeyRefused } from './processor.ts';
 import { billing } from './processors.ts';
@@ -75,14 +75,13 @@ export async function takeAll(connection: Connection, events: unknown[], { store
   const { organization_id, program_id, processor, mode } = connection;
   const readable = events.flatMap((event) => {
     const envelope = envelopeOf(connection, event);
-    return envelope && envelope.livemode === (mode === 'live') ? [{ envelope, body: JSON.stringify(event) }] : [];
+    return envelope && !isOtherMode(envelope, mode)
+      ? [{ processor, program_id, mode, envelope, body: JSON.stringify(event) }]
+      : [];
   });
   if (readable.length === 0) return 0;
-  const taken = await transaction(store, { organization_id, request_id: null }, async (tx) => {
-    let count = 0;
-    for (const { envelope, body } of readable) if (await take(tx, { processor, program_id }, envelope, body)) count++;
-    return count;
-  });
+  const outcomes = await transaction(store, { organization_id, request_id: null }, (tx) => take(tx, readable));
+  const taken = outcomes.filter((outcome) => outcome === 'stored').length;
   if (taken > 0) webhooks.inc({ processor, outcome: 'reconciled' }, taken);
   return taken;
 }

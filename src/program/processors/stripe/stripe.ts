@@ -6,15 +6,14 @@ import { databaseTime } from '../../../core/values/clock.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { api_version } from '../../payouts/rails/stripe.ts';
+import { translated } from '../call.ts';
 import {
   type Account,
   type Credentials,
   type Delivery,
   DeliveryRefused,
   type Envelope,
-  KeyRefused,
   type Processor,
-  ProcessorAway,
 } from '../processor.ts';
 import { callStripe, messageOf, readStripe } from './client.ts';
 import { readers } from './events.ts';
@@ -69,7 +68,7 @@ async function check(account: Account, endpoint_id: string | null): Promise<{ ac
   if (!credentials.secret_key?.includes(`_${mode}_`))
     throw refused(`In ${mode} mode, the key begins with sk_${mode}_ or rk_${mode}_.`);
   await Promise.all(readable.map(([path, permission]) => requireReadable(account, path, permission)));
-  const own = await callStripe(account, { path: '/v1/account' }).catch(translated);
+  const own = await callStripe(account, { path: '/v1/account' }).catch(translated('Stripe', 'secret_key'));
   return {
     account: (own.status === 200 && textAt(own.body, 'id')) || 'not readable',
     warnings: await lacks(account, endpoint_id),
@@ -79,7 +78,7 @@ async function check(account: Account, endpoint_id: string | null): Promise<{ ac
 async function lacks(account: Account, endpoint_id: string | null): Promise<string[]> {
   if (endpoint_id === null) return [];
   const path = `/v1/webhook_endpoints/${encodeURIComponent(endpoint_id)}`;
-  const { status, body } = await callStripe(account, { path }).catch(translated);
+  const { status, body } = await callStripe(account, { path }).catch(translated('Stripe', 'secret_key'));
   if (status === 200 && textAt(body, 'status') === 'enabled') return [];
   return [
     `The webhook endpoint ${endpoint_id} was deleted or disabled at Stripe. Set the credentials again to create one.`,
@@ -87,19 +86,13 @@ async function lacks(account: Account, endpoint_id: string | null): Promise<stri
 }
 
 async function requireReadable(account: Account, path: string, permission: string): Promise<void> {
-  const answer = await callStripe(account, { path, query: { limit: '1' } }).catch(translated);
+  const answer = await callStripe(account, { path, query: { limit: '1' } }).catch(translated('Stripe', 'secret_key'));
   if (answer.status === 200) return;
   if (answer.status === 403)
     throw refused(
       `The key may not read ${permission}. Allow it in the Stripe Dashboard: ${messageOf(answer, account)}`,
     );
   throw refused(`Stripe refuses the key: ${messageOf(answer, account)}`);
-}
-
-function translated(error: unknown): never {
-  if (error instanceof KeyRefused) throw refused(`Stripe refuses the key: ${error.message}`);
-  if (error instanceof ProcessorAway) throw new Problem('service_unavailable', 'Stripe does not answer. Try again.');
-  throw error;
 }
 
 /** Stripe tells the secret of an endpoint once, when it is created: so each connection has its own. */
@@ -114,7 +107,7 @@ async function connect(
     ...Object.keys(readers).map((type): [string, string] => ['enabled_events[]', type]),
   ];
   const call = { method: 'POST', path: '/v1/webhook_endpoints', form } as const;
-  const answer = await callStripe(account, call).catch(translated);
+  const answer = await callStripe(account, call).catch(translated('Stripe', 'secret_key'));
   const [endpoint_id, webhook_secret] = [textAt(answer.body, 'id'), textAt(answer.body, 'secret')];
   if (answer.status === 200 && endpoint_id && webhook_secret)
     return { credentials: { ...account.credentials, webhook_secret }, endpoint_id };

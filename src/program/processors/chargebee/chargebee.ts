@@ -1,0 +1,187 @@
+/**
+ * Chargebee signs nothing: a webhook carries a user name and a password, and only names the event, which is asked for before it is believed.
+ * https://apidocs.chargebee.com/docs/api/events
+ */
+import { z } from 'zod';
+import { sameText } from '../../../core/encryption/vault.ts';
+import { parsedJson } from '../../../core/net/answer.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { at, listAt, quoted, textAt } from '../../payouts/rails/answer.ts';
+import { type Caller, callProcessor, readProcessor, translated } from '../call.ts';
+import {
+  type Account,
+  type Credentials,
+  type Delivery,
+  DeliveryRefused,
+  type Envelope,
+  type Page,
+  type Processor,
+  type Reading,
+} from '../processor.ts';
+import { numberAt, timeOf } from '../stripe/fields.ts';
+import { clickOf, readers } from './events.ts';
+
+const title = 'Chargebee';
+
+const caller: Caller = {
+  title,
+  headersOf: ({ credentials }) => ({
+    authorization: `Basic ${Buffer.from(`${credentials.api_key}:`).toString('base64')}`,
+  }),
+  messageOf({ status, body }, { credentials }) {
+    const words = [textAt(body, 'api_error_code'), textAt(body, 'message')].filter((word) => word !== undefined);
+    return quoted(words.join(': '), Object.values(credentials)) || `Chargebee answered ${status}.`;
+  },
+};
+
+/** What a key must be allowed to read. */
+const readable = ['/events', '/transactions', '/customers'];
+
+export const chargebee: Processor = {
+  name: 'chargebee',
+  title,
+  credentials: z.strictObject({
+    site: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{1,60}$/, 'must be the name of a site, such as acme or acme-test')
+      .describe('The name of the site: `acme` of acme.chargebee.com. That of a test site ends with `-test`.'),
+    api_key: z
+      .string()
+      .regex(/^[A-Za-z0-9_]{16,255}$/, 'must be an API key')
+      .describe('An API key of the site that may read all objects (read-only, all).'),
+    webhook_username: z
+      .string()
+      .regex(/^[A-Za-z0-9_.-]{1,100}$/, 'must have letters, digits, ., _ and - only')
+      .describe(
+        'The user name that you set for the webhook in Chargebee, under “Protect webhook URL with basic authentication”.',
+      ),
+    webhook_password: z
+      .string()
+      .regex(/^[\x21-\x7e]{16,200}$/, 'must have 16 to 200 characters without spaces')
+      .describe('The password that you set for it there.'),
+  }),
+  identifying: 'api_key',
+  urls: { test: 'https://{site}.chargebee.com', live: 'https://{site}.chargebee.com' },
+  types: Object.keys(readers),
+  check,
+  connect: async ({ credentials }) => ({ credentials, endpoint_id: null }),
+  disconnect: async () => {},
+  receive,
+  envelope,
+  events,
+  find,
+  read,
+  ask: (account, { path, query }) => readProcessor(caller, atSite(account), `/api/v2${path}`, query),
+};
+
+const atSite = (account: Account): Account => ({
+  ...account,
+  url: account.url.replace('{site}', account.credentials.site ?? ''),
+});
+
+async function check(account: Account): Promise<{ account: string; warnings: string[] }> {
+  const { site = '' } = account.credentials;
+  if (site.endsWith('-test') !== (account.mode === 'test'))
+    throw new Problem(
+      'invalid_parameter',
+      account.mode === 'test'
+        ? 'In test mode, the name of the site ends with -test.'
+        : 'In live mode, send a site that is none for tests.',
+      { param: 'site' },
+    );
+  await Promise.all(
+    readable.map(async (path) => {
+      const call = { path: `/api/v2${path}`, query: { limit: '1' } };
+      const answer = await callProcessor(caller, atSite(account), call).catch(translated(title, 'api_key'));
+      if (answer.status === 200) return;
+      const words = `Chargebee refuses the key: ${caller.messageOf(answer, account)}`;
+      throw new Problem('invalid_parameter', words, { param: answer.status === 404 ? 'site' : 'api_key' });
+    }),
+  );
+  return { account: site, warnings: [] };
+}
+
+function receive(
+  { headers, raw_body }: Delivery,
+  { webhook_username, webhook_password }: Credentials,
+): Envelope | undefined {
+  if (webhook_username === undefined || webhook_password === undefined) throw unauthorized();
+  const expected = `Basic ${Buffer.from(`${webhook_username}:${webhook_password}`).toString('base64')}`;
+  if (!sameText(String(headers.authorization ?? ''), expected)) throw unauthorized();
+  return envelope(parsedJson(raw_body.toString('utf8')));
+}
+
+const unauthorized = () => new DeliveryRefused('The user name or the password is not that of the webhook.');
+
+function envelope(event: unknown): Envelope | undefined {
+  const [external_event_id, type] = [textAt(event, 'id'), textAt(event, 'event_type')];
+  const occurred = at(event, 'occurred_at');
+  if (external_event_id === undefined || type === undefined || typeof occurred !== 'number')
+    throw new DeliveryRefused('The body is not an event.');
+  const reader = readers[type];
+  if (!reader) return undefined;
+  const content = at(event, 'content');
+  const external_object_id = textAt(content, reader.about, 'id') ?? null;
+  const external_customer_id = customerIn(content) ?? null;
+  return {
+    ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id, livemode: null },
+    occurred_at: timeOf(occurred),
+    queue: external_customer_id ?? external_object_id ?? external_event_id,
+  };
+}
+
+const customerIn = (content: unknown): string | undefined =>
+  textAt(content, 'customer', 'id') ??
+  textAt(content, 'transaction', 'customer_id') ??
+  textAt(content, 'subscription', 'customer_id');
+
+/** What a webhook says decides nothing but whether it is worth asking. */
+function read(body: unknown, answers: unknown[]): Reading {
+  const id = textAt(body, 'id') ?? '';
+  if (answers.length === 0) {
+    const content = at(body, 'content');
+    return {
+      ask: [{ path: `/events/${encodeURIComponent(id)}` }],
+      worth_it_for: { external_customer_id: customerIn(content) ?? null, click_id: clickOf(content), by_coupon: true },
+    };
+  }
+  const event = at(answers[0], 'event');
+  if (event === undefined)
+    return { kind: 'nothing', reason: 'unknown_event', message: 'Chargebee does not know the event.' };
+  if (textAt(event, 'api_version') !== 'v2')
+    return {
+      kind: 'nothing',
+      reason: 'unknown_version',
+      message:
+        'The event is not of version 2 of the API. Choose API version V2 for the webhook in Chargebee, then retry.',
+    };
+  const reader = readers[textAt(event, 'event_type') ?? ''];
+  if (!reader) return { kind: 'nothing', reason: 'unknown_type', message: 'Events of this type have no effect.' };
+  const time = timeOf(at(event, 'occurred_at'), reader.rank);
+  return reader.read(at(event, 'content'), { at: time, answers });
+}
+
+async function events(account: Account, since: string, from: string | null): Promise<Page> {
+  const query = {
+    ...{ limit: '100', 'sort_by[asc]': 'occurred_at' },
+    'occurred_at[after]': String(Math.floor(Date.parse(since) / 1000) - 1),
+    ...(from === null ? {} : { offset: from }),
+  };
+  const list = await readProcessor(caller, atSite(account), '/api/v2/events', query);
+  return {
+    events: listAt(list, 'list').map((entry) => at(entry, 'event')),
+    next: textAt(list, 'next_offset') ?? null,
+  };
+}
+
+/** Events are asked for by the transaction that they are about: Chargebee has no other list of them. */
+async function find(account: Account, external_id: string): Promise<unknown[]> {
+  const found = await readProcessor(caller, atSite(account), `/api/v2/transactions/${encodeURIComponent(external_id)}`);
+  const date = numberAt(at(found, 'transaction'), 'date');
+  if (date === 0) return [];
+  const query = { limit: '100', 'event_type[is]': 'payment_succeeded', 'occurred_at[after]': String(date - 86_400) };
+  const list = await readProcessor(caller, atSite(account), '/api/v2/events', query);
+  return listAt(list, 'list')
+    .map((entry) => at(entry, 'event'))
+    .filter((event) => textAt(event, 'content', 'transaction', 'id') === external_id);
+}

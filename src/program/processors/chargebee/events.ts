@@ -1,0 +1,167 @@
+/** The events of Chargebee that have effects, and the facts in them. https://apidocs.chargebee.com/docs/api/events#event_types */
+import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
+import { clickIn, numberAt, type Occasion, shareOf, timeOf } from '../stripe/fields.ts';
+
+interface Reader {
+  /** The order of events of one second. */
+  rank: number;
+  /** The object of `content` that it is about. */
+  about: 'customer' | 'subscription' | 'transaction' | 'coupon';
+  read(content: unknown, occasion: Occasion): Reading;
+}
+
+const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
+
+export const readers: Readonly<Record<string, Reader>> = {
+  customer_created: { rank: 0, about: 'customer', read: customer },
+  customer_changed: { rank: 1, about: 'customer', read: customer },
+  subscription_created: { rank: 2, about: 'subscription', read: subscription },
+  subscription_started: { rank: 3, about: 'subscription', read: subscription },
+  payment_succeeded: { rank: 4, about: 'transaction', read: payment },
+  subscription_activated: { rank: 5, about: 'subscription', read: subscription },
+  subscription_changed: { rank: 6, about: 'subscription', read: subscription },
+  subscription_reactivated: { rank: 7, about: 'subscription', read: subscription },
+  subscription_resumed: { rank: 7, about: 'subscription', read: subscription },
+  subscription_paused: { rank: 8, about: 'subscription', read: subscription },
+  subscription_cancelled: { rank: 9, about: 'subscription', read: subscription },
+  subscription_deleted: { rank: 10, about: 'subscription', read: subscription },
+  payment_refunded: { rank: 11, about: 'transaction', read: refund },
+  transaction_created: { rank: 12, about: 'transaction', read: reversal },
+  coupon_deleted: { rank: 13, about: 'coupon', read: coupon },
+};
+
+const definite = <Name extends string>(name: Name, value: string | undefined) =>
+  (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: string };
+
+function whoIs(content: unknown): { email?: string; name?: string } {
+  const name = [textAt(content, 'customer', 'first_name'), textAt(content, 'customer', 'last_name')]
+    .filter((part) => part !== undefined)
+    .join(' ');
+  return {
+    ...definite('email', textAt(content, 'customer', 'email')),
+    ...definite('name', name === '' ? undefined : name),
+  };
+}
+
+/** A custom field of the subscription or of the customer. */
+export const clickOf = (content: unknown): string | undefined =>
+  clickIn(textAt(content, 'subscription', 'cf_rail_click'), textAt(content, 'customer', 'cf_rail_click'));
+
+function customer(content: unknown): Reading {
+  const external_customer_id = textAt(content, 'customer', 'id');
+  if (external_customer_id === undefined) return nothing('unreadable', 'The event holds no customer.');
+  const customer_id = textAt(content, 'customer', 'cf_rail_customer');
+  return [{ kind: 'customer', external_customer_id, click_id: clickOf(content), customer_id, ...whoIs(content) }];
+}
+
+/** An invoice may be paid in parts, and a payment may be for several: each part is a sale. */
+function payment(content: unknown, { at: time }: Occasion): Reading {
+  const transaction = at(content, 'transaction');
+  const id = textAt(transaction, 'id');
+  if (id === undefined) return nothing('unreadable', 'The event holds no transaction.');
+  if (textAt(transaction, 'type') !== 'payment' || textAt(transaction, 'status') !== 'success')
+    return nothing('no_payment', 'The transaction is no payment that succeeded.');
+  const linked = listAt(transaction, 'linked_invoices').filter((one) => numberAt(one, 'applied_amount') > 0);
+  const parts = linked.map((one) => ({ invoice: textAt(one, 'invoice_id'), amount: numberAt(one, 'applied_amount') }));
+  const sold = parts.length > 0 ? parts : [{ invoice: undefined, amount: numberAt(transaction, 'amount') }];
+  const sales = sold
+    .filter(({ amount }) => amount > 0)
+    .map(({ invoice, amount }, nth) => saleOf(content, { id, invoice, amount, time, is_first: nth === 0 }));
+  return sales.length > 0 ? sales : nothing('nothing_paid', 'Nothing was paid.');
+}
+
+interface Part {
+  id: string;
+  invoice: string | undefined;
+  amount: number;
+  time: string;
+  /** Refunds name the payment: they are of its first part. */
+  is_first: boolean;
+}
+
+function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part): SaleFact {
+  const transaction = at(content, 'transaction');
+  const billed = textAt(content, 'invoice', 'id') === invoice ? at(content, 'invoice') : undefined;
+  const date = numberAt(transaction, 'date');
+  const tax_minor = Math.min(shareOf(numberAt(billed, 'tax'), amount, numberAt(billed, 'total')), amount);
+  const [largest] = listAt(billed, 'line_items')
+    .filter((line) => textAt(line, 'entity_id') !== undefined)
+    .sort((one, other) => numberAt(other, 'amount') - numberAt(one, 'amount'));
+  return {
+    kind: 'sale',
+    external_charge_id: invoice === undefined ? id : `${invoice}_${id}`,
+    ...{ amount_minor: amount, currency: textAt(transaction, 'currency_code') ?? '', parts: { tax_minor } },
+    external_customer_id: textAt(transaction, 'customer_id') ?? textAt(content, 'customer', 'id') ?? null,
+    external_subscription_id: textAt(transaction, 'subscription_id') ?? textAt(content, 'subscription', 'id'),
+    product_id: textAt(largest, 'entity_id'),
+    ...{ click_id: clickOf(content), customer: whoIs(content) },
+    coupon_external_ids: listAt(billed, 'discounts').flatMap((one) => textAt(one, 'entity_id') ?? []),
+    occurred_at: date > 0 ? timeOf(date) : time,
+    metadata: { processor: 'chargebee', ...definite('invoice', invoice) },
+    also_known_as: is_first ? [id] : [],
+  };
+}
+
+const paymentOf = (transaction: unknown): string | undefined =>
+  textAt(transaction, 'refunded_txn_id') ??
+  textAt(transaction, 'linked_payments', '0', 'id') ??
+  textAt(transaction, 'reference_transaction_id');
+
+function refund(content: unknown, { at: time }: Occasion): Reading {
+  const transaction = at(content, 'transaction');
+  const [external_refund_id, of] = [textAt(transaction, 'id'), paymentOf(transaction)];
+  if (external_refund_id === undefined || of === undefined)
+    return nothing('no_charge', 'The refund names no payment that it is of.');
+  if (textAt(transaction, 'status') !== 'success') return nothing('refund_pending', 'The refund has not succeeded.');
+  const date = numberAt(transaction, 'date');
+  const fact: Fact = {
+    kind: 'refund',
+    ...{ external_refund_id, of, amount_minor: numberAt(transaction, 'amount'), status: 'succeeded', at: time },
+    refunded_at: date > 0 ? timeOf(date) : time,
+  };
+  return [fact];
+}
+
+/** A payment that the bank took back is a dispute that is lost. */
+function reversal(content: unknown, { at: time }: Occasion): Reading {
+  const transaction = at(content, 'transaction');
+  if (textAt(transaction, 'type') !== 'payment_reversal')
+    return nothing('no_reversal', 'The transaction takes back no payment.');
+  const [id, of] = [textAt(transaction, 'id'), paymentOf(transaction)];
+  if (id === undefined || of === undefined) return nothing('no_charge', 'The reversal names no payment that it is of.');
+  const date = numberAt(transaction, 'date');
+  return [
+    {
+      kind: 'dispute',
+      ...{ external_dispute_id: id, of, amount_minor: numberAt(transaction, 'amount'), status: 'lost', at: time },
+      opened_at: date > 0 ? timeOf(date) : time,
+    },
+  ];
+}
+
+const subscription_status: Readonly<Record<string, 'trial' | 'active' | 'cancelled'>> = {
+  in_trial: 'trial',
+  active: 'active',
+  non_renewing: 'active',
+  paused: 'cancelled',
+  cancelled: 'cancelled',
+};
+
+function subscription(content: unknown, { at: time }: Occasion): Reading {
+  const [object, id] = [at(content, 'subscription'), textAt(content, 'subscription', 'id')];
+  const external_customer_id = textAt(object, 'customer_id') ?? textAt(content, 'customer', 'id');
+  if (id === undefined || external_customer_id === undefined)
+    return nothing('unreadable', 'The subscription has no id or no customer.');
+  const is_deleted = at(object, 'deleted') === true;
+  const status = is_deleted ? 'cancelled' : subscription_status[textAt(object, 'status') ?? ''];
+  if (status === undefined) return nothing('not_begun', 'The subscription has not begun.');
+  const click_id = clickOf(content);
+  return [{ kind: 'subscription', external_subscription_id: id, external_customer_id, click_id, status, at: time }];
+}
+
+function coupon(content: unknown, { at: time }: Occasion): Reading {
+  const external_id = textAt(content, 'coupon', 'id');
+  if (external_id === undefined) return nothing('unreadable', 'The event holds no coupon.');
+  return [{ kind: 'coupon', external_id, active: false, at: time }];
+}

@@ -1,0 +1,196 @@
+import t from 'tap';
+import { eventually, type Json, startRail } from '../../harness.ts';
+import { openShop, type Shop } from '../../shop.ts';
+import { startServer } from '../payouts/rails/attempt.ts';
+import { deliver } from '../payouts/rails/provider_server.ts';
+import { ChargebeeSite } from './chargebee_site.ts';
+
+const chargebee = await startServer(t, new ChargebeeSite());
+const rail = await startRail({ provider_urls: { chargebee: chargebee.url } });
+const at = 1_764_000_000;
+
+let made = 0;
+const fresh = (prefix: string): string => `${prefix}_${String(++made).padStart(4, '0')}`;
+const url = ({ program_id }: Shop) => `${rail.address}/processors/chargebee/${program_id}`;
+const put = ({ merchant, program_id }: Shop, credentials: Json = chargebee.credentials, mode = 'test') =>
+  merchant.request('PUT', `/v1/programs/${program_id}/processors/chargebee`, { mode, credentials });
+
+interface Opened extends Shop {
+  partner_of: Json;
+  tell(...events: Json[]): Promise<void>;
+  outcomeOf(event: Json): Promise<Json>;
+}
+
+async function open(): Promise<Opened> {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner_of = await shop.partner();
+  const { status, text } = await put(shop);
+  if (status !== 200) throw new Error(text);
+  return {
+    ...shop,
+    partner_of,
+    async tell(...events) {
+      for (const event of events) {
+        const answer = await deliver(url(shop), chargebee.webhook(event));
+        if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+      }
+      const pending = async () => (await shop.list('processor_events', 'status=pending')).length;
+      await eventually(async () => (await pending()) === 0, 'all events to be worked on');
+    },
+    outcomeOf: async ({ id }) => (await shop.list('processor_events', `external_event_id=${id}`))[0] as Json,
+  };
+}
+
+const payment = (id: string, customer_id: string, linked: [string, number][], fields: Json = {}): Json => ({
+  transaction: {
+    ...{ id, customer_id, type: 'payment', status: 'success', currency_code: 'USD', date: at },
+    amount: linked.reduce((sum, [, amount]) => sum + amount, 0),
+    linked_invoices: linked.map(([invoice_id, applied_amount]) => ({ invoice_id, applied_amount })),
+  },
+  invoice: {
+    ...{ id: linked[0]?.[0], total: 12_000, tax: 2_000, discounts: [] },
+    line_items: [{ entity_id: 'plan-basic', amount: 10_000 }],
+  },
+  customer: { id: customer_id, email: 'grace@customer.example.com', first_name: 'Grace', last_name: 'Hopper' },
+  ...fields,
+});
+
+t.test('connects to a site, and refuses keys and sites that are wrong', async (t) => {
+  const shop = await openShop(rail);
+  t.match((await put(shop)).body, { processor: 'chargebee', account: 'acme-test', hint: 'cdef', status: 'connected' });
+  for (const [credentials, mode, param] of [
+    [{ ...chargebee.credentials, api_key: 'test_of_somebody_else' }, 'test', 'credentials.api_key'],
+    [chargebee.credentials, 'live', 'credentials.site'],
+    [{ ...chargebee.credentials, webhook_password: 'short' }, 'test', 'credentials.webhook_password'],
+  ] as const)
+    t.match(await put(shop, credentials, mode), { status: 400, body: { error: { param } } });
+});
+
+t.test('a webhook needs the password, and what it says decides nothing', async (t) => {
+  const shop = await open();
+  const customer = fresh('cust');
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  const event = chargebee.emit('payment_succeeded', payment(fresh('txn'), customer, [[fresh('inv'), 12_000]]));
+  for (const webhook of [chargebee.webhook(event, 'wrong-horse-battery'), { ...chargebee.webhook(event), headers: {} }])
+    t.equal((await deliver(url(shop), webhook)).status, 401);
+  t.same(await shop.list('processor_events'), []);
+  const forged = structuredClone(event);
+  forged.content.transaction.linked_invoices[0].applied_amount = 99_999_999;
+  await shop.tell(forged, { ...forged, id: 'ev_of_nobody' });
+  const sales = await shop.list('sales');
+  t.equal(sales.length, 1);
+  t.match(sales[0], { amount_minor: 12_000, tax_minor: 2_000, product_id: 'plan-basic' });
+  t.match(await shop.outcomeOf({ id: 'ev_of_nobody' }), { status: 'ignored', reason: 'unknown_event' });
+});
+
+t.test(
+  'payments become sales by invoice, refunds and reversals take back, and subscriptions set statuses',
+  async (t) => {
+    const shop = await open();
+    const [customer, one, two] = [fresh('cust'), fresh('txn'), fresh('txn')];
+    const [first, second] = [fresh('inv'), fresh('inv')];
+    const who = {
+      id: customer,
+      email: 'grace@customer.example.com',
+      cf_rail_click: (await shop.click(shop.partner_of)).id,
+    };
+    const subscription = { id: fresh('sub'), customer_id: customer, status: 'in_trial' };
+    const refund = {
+      id: fresh('txn'),
+      type: 'refund',
+      status: 'success',
+      amount: 3_000,
+      refunded_txn_id: one,
+      customer_id: customer,
+      date: at + 50,
+    };
+    const early = chargebee.emit('payment_refunded', { transaction: refund, customer: who });
+    await shop.tell(
+      early,
+      chargebee.emit('customer_created', { customer: who }),
+      chargebee.emit('subscription_created', { subscription, customer: who }),
+      chargebee.emit('payment_succeeded', payment(one, customer, [[first, 6_000]])),
+      chargebee.emit(
+        'payment_succeeded',
+        payment(two, customer, [
+          [first, 6_000],
+          [second, 500],
+        ]),
+      ),
+      chargebee.emit(
+        'subscription_activated',
+        { subscription: { ...subscription, status: 'active' }, customer: who },
+        { occurred_at: at + 60 },
+      ),
+    );
+    const found = (await shop.list('sales')).map(({ external_charge_id, amount_minor, refunded_minor }) => [
+      external_charge_id,
+      amount_minor,
+      refunded_minor,
+    ]);
+    t.same(
+      found.sort(),
+      [
+        [`${first}_${one}`, 6_000, 3_000],
+        [`${first}_${two}`, 6_000, 0],
+        [`${second}_${two}`, 500, 0],
+      ].sort(),
+    );
+    t.match((await shop.list('customers'))[0], {
+      external_customer_id: customer,
+      status: 'active',
+      partner_id: shop.partner_of.id,
+    });
+    const reversal = {
+      id: fresh('txn'),
+      type: 'payment_reversal',
+      status: 'success',
+      amount: 6_000,
+      linked_payments: [{ id: two }],
+      customer_id: customer,
+      date: at + 70,
+    };
+    await shop.tell(
+      chargebee.emit('transaction_created', { transaction: reversal, customer: who }, { occurred_at: at + 70 }),
+    );
+    t.match((await shop.list('sales', `external_charge_id=${first}_${two}`))[0], { status: 'refunded' });
+    t.match((await shop.list('disputes'))[0], { status: 'lost', external_dispute_id: reversal.id });
+    await shop.tell(
+      chargebee.emit(
+        'subscription_cancelled',
+        { subscription: { ...subscription, status: 'cancelled' }, customer: who },
+        { occurred_at: at + 80 },
+      ),
+    );
+    t.match((await shop.list('customers'))[0]?.status, /cancelled|refunded/);
+  },
+);
+
+t.test('matches coupons by their id, and refuses events of another version', async (t) => {
+  const shop = await open();
+  const [external_id, customer] = [fresh('coupon'), fresh('cust')];
+  await shop.coupon({ partner_id: shop.partner_of.id, external_id });
+  const content = payment(fresh('txn'), customer, [[fresh('inv'), 12_000]]);
+  content.invoice.discounts = [{ entity_type: 'document_level_coupon', entity_id: external_id, amount: 100 }];
+  const odd = chargebee.emit('payment_succeeded', payment(fresh('txn'), customer, [[fresh('inv'), 100]]), {
+    api_version: 'v1',
+  });
+  await shop.tell(chargebee.emit('payment_succeeded', content), odd);
+  t.equal((await shop.list('sales')).length, 1);
+  t.match((await shop.list('sales'))[0], { coupon_id: /^cpn_/, partner_id: shop.partner_of.id });
+  t.match(await shop.outcomeOf(odd), { status: 'ignored', reason: 'unknown_version' });
+});
+
+t.test('takes in what never arrived', async (t) => {
+  const shop = await open();
+  const customer = fresh('cust');
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  const occurred_at = Math.floor(Date.now() / 1000);
+  for (let nth = 0; nth < 120; nth++)
+    chargebee.emit('payment_succeeded', payment(fresh('txn'), customer, [[fresh('inv'), 100]]), { occurred_at });
+  await rail.tick('program/reconcile_processors', new Date().toISOString());
+  const count = async () => (await shop.merchant.get(`/v1/sales?program_id=${shop.program_id}`)).total_count;
+  await eventually(async () => (await count()) === 120, 'all sales');
+  t.same(await shop.list('processor_events', 'status=failed'), []);
+});

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import type { Json } from '../../harness.ts';
+import { type Answer, type Call, ProviderServer, type Webhook } from '../payouts/rails/provider_server.ts';
+
+const made = (prefix: string): string => `${prefix}_${randomBytes(9).toString('hex')}`;
+const basic = (name: string, password: string) => `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+
+/** A site at Chargebee, as documented at apidocs.chargebee.com. */
+export class ChargebeeSite extends ProviderServer {
+  readonly credentials = {
+    ...{ site: 'acme-test', api_key: 'test_0123456789abcdef' },
+    ...{ webhook_username: 'rail', webhook_password: 'correct-horse-battery' },
+  };
+  readonly events: Json[] = [];
+
+  emit(event_type: string, content: Json, fields: Json = {}): Json {
+    const event = {
+      ...{ id: made('ev'), object: 'event', event_type, api_version: 'v2', occurred_at: 1_764_000_000, source: 'api' },
+      ...{ content: structuredClone(content), ...fields },
+    };
+    this.events.push(event);
+    return event;
+  }
+
+  webhook(event: Json, password = this.credentials.webhook_password): Webhook {
+    return {
+      raw_body: Buffer.from(JSON.stringify(event)),
+      headers: { authorization: basic(this.credentials.webhook_username, password) },
+    };
+  }
+
+  protected override handle({ path, headers, query }: Call): Answer {
+    if (headers.authorization !== basic(this.credentials.api_key, ''))
+      return {
+        status: 401,
+        body: { api_error_code: 'api_authentication_failed', message: 'Sorry, authentication failed.' },
+      };
+    const [, , , noun, id] = path.split('/');
+    if (noun === 'events' && id !== undefined) {
+      const event = this.events.find((one) => one.id === id);
+      return event ? { status: 200, body: { event } } : { status: 404, body: { api_error_code: 'resource_not_found' } };
+    }
+    if (noun !== 'events') return { status: 200, body: { list: [] } };
+    const after = Number(query.get('occurred_at[after]') ?? 0);
+    const found = this.events.filter(({ occurred_at }) => occurred_at > after);
+    const [from, limit] = [Number(query.get('offset') ?? 0), Number(query.get('limit') ?? 10)];
+    const more = found.length > from + limit ? { next_offset: String(from + limit) } : {};
+    return { status: 200, body: { list: found.slice(from, from + limit).map((event) => ({ event })), ...more } };
+  }
+}

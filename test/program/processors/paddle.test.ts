@@ -1,0 +1,176 @@
+import t from 'tap';
+import { eventually, type Json, startRail } from '../../harness.ts';
+import { openShop, type Shop } from '../../shop.ts';
+import { startServer } from '../payouts/rails/attempt.ts';
+import { deliver } from '../payouts/rails/provider_server.ts';
+import { PaddleAccount } from './paddle_account.ts';
+
+const paddle = await startServer(t, new PaddleAccount());
+const rail = await startRail({ provider_urls: { paddle: paddle.url } });
+
+let made = 0;
+const fresh = (prefix: string): string => `${prefix}_${String(++made).padStart(4, '0')}`;
+const url = ({ program_id }: Shop) => `${rail.address}/processors/paddle/${program_id}`;
+const put = ({ merchant, program_id }: Shop, credentials: Json = paddle.credentials, mode = 'test') =>
+  merchant.request('PUT', `/v1/programs/${program_id}/processors/paddle`, { mode, credentials });
+
+interface Opened extends Shop {
+  partner_of: Json;
+  tell(...events: Json[]): Promise<void>;
+  outcomeOf(event: Json): Promise<Json>;
+}
+
+async function open(): Promise<Opened> {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner_of = await shop.partner();
+  const { status, text } = await put(shop);
+  if (status !== 200) throw new Error(text);
+  return {
+    ...shop,
+    partner_of,
+    async tell(...events) {
+      for (const event of events) {
+        const answer = await deliver(url(shop), paddle.webhook(event));
+        if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+      }
+      const pending = async () => (await shop.list('processor_events', 'status=pending')).length;
+      await eventually(async () => (await pending()) === 0, 'all events to be worked on');
+    },
+    outcomeOf: async ({ event_id }) =>
+      (await shop.list('processor_events', `external_event_id=${event_id}`))[0] as Json,
+  };
+}
+
+const transaction = (id: string, fields: Json = {}, totals: Json = {}): Json => ({
+  ...{ id, status: 'completed', customer_id: null, subscription_id: null, discount_id: null, custom_data: null },
+  ...{ currency_code: 'USD', origin: 'web', billed_at: '2026-01-02T03:04:05Z', created_at: '2026-01-02T03:04:00Z' },
+  details: {
+    totals: {
+      subtotal: '10000',
+      discount: '0',
+      tax: '2000',
+      total: '12000',
+      grand_total: '12000',
+      fee: '650',
+      ...totals,
+    },
+    line_items: [
+      { product: { id: 'pro_small' }, totals: { total: '2000' } },
+      { product: { id: 'pro_large' }, totals: { total: '10000' } },
+    ],
+  },
+  ...fields,
+});
+const adjustment = (transaction_id: string, action: string, fields: Json = {}): Json => ({
+  ...{ id: fresh('adj'), action, transaction_id, customer_id: 'ctm_1', status: 'approved', currency_code: 'USD' },
+  ...{ totals: { total: '3000' }, reason: 'error', created_at: '2026-01-03T03:04:05Z', ...fields },
+});
+
+t.test('connects: creates the notification setting with exactly its events', async (t) => {
+  const shop = await openShop(rail);
+  const answer = await put(shop);
+  t.match(answer.body, { processor: 'paddle', mode: 'test', status: 'connected', hint: 'cdef' });
+  t.match(paddle.settings.at(-1), { type: 'url', destination: new RegExp(`/processors/paddle/${shop.program_id}$`) });
+  t.ok(paddle.settings.at(-1)?.subscribed_events.includes('transaction.completed'));
+  t.match(await put(shop, { api_key: 'pdl_sdbx_apikey_of_somebody_else' }), {
+    status: 400,
+    body: { error: { param: 'credentials.api_key' } },
+  });
+  t.match(await put(shop, paddle.credentials, 'live'), { status: 400, body: { error: { message: /other mode/ } } });
+  t.match(await shop.merchant.get(`/v1/programs/${shop.program_id}`), { processor: 'paddle' });
+});
+
+t.test('refuses what is not signed, and takes any of several signatures', async (t) => {
+  const shop = await open();
+  const event = paddle.emit('customer.created', { id: fresh('ctm'), email: 'a@example.com' });
+  const good = paddle.webhook(event);
+  const header = good.headers['paddle-signature'] as string;
+  const [ts, h1] = header.split(';') as [string, string];
+  const old = paddle.webhook(event, { ts: Math.floor(Date.now() / 1000) - 400 });
+  for (const signature of [
+    '',
+    'ts=1;h1=00',
+    ts,
+    h1,
+    `${ts};h1=${'0'.repeat(64)}`,
+    old.headers['paddle-signature'] as string,
+  ]) {
+    const answer = await deliver(url(shop), { ...good, headers: { 'paddle-signature': signature } });
+    t.equal(answer.status, 401, signature);
+  }
+  for (const signature of [`${ts};h1=${'0'.repeat(64)};${h1}`, `${ts};${h1};h1=${'0'.repeat(64)}`]) {
+    const answer = await deliver(url(shop), { ...good, headers: { 'paddle-signature': signature } });
+    t.equal(answer.status, 200, signature);
+  }
+  t.equal((await shop.list('processor_events')).length, 1);
+});
+
+t.test('transactions become sales, adjustments refunds and disputes, and subscriptions statuses', async (t) => {
+  const shop = await open();
+  const [customer, first, second, credit] = [fresh('ctm'), fresh('txn'), fresh('txn'), fresh('txn')];
+  const custom_data = { rail_click: (await shop.click(shop.partner_of)).id };
+  const refund = adjustment(first, 'refund');
+  const sub = { id: fresh('sub'), customer_id: customer, status: 'trialing', custom_data };
+  await shop.tell(
+    paddle.emit('adjustment.created', { ...refund, status: 'pending_approval' }),
+    paddle.emit('adjustment.updated', refund),
+    paddle.emit('subscription.created', sub, '2026-01-02T03:04:00Z'),
+    paddle.emit('transaction.completed', transaction(first, { customer_id: customer, subscription_id: sub.id })),
+    paddle.emit('transaction.completed', transaction(second, { customer_id: customer }, { grand_total: '6000' })),
+    paddle.emit('transaction.completed', transaction(credit, { customer_id: customer }, { grand_total: '0' })),
+    paddle.emit('subscription.activated', { ...sub, status: 'active' }, '2026-01-05T03:04:00Z'),
+  );
+  const sale = async (id: string) => (await shop.list('sales', `external_charge_id=${id}`))[0] as Json;
+  t.match(await sale(first), {
+    ...{ amount_minor: 12_000, tax_minor: 2_000, fee_minor: 650, refunded_minor: 3_000, product_id: 'pro_large' },
+    ...{ occurred_at: '2026-01-02T03:04:05.000Z', partner_id: shop.partner_of.id, external_subscription_id: sub.id },
+  });
+  t.match(await sale(second), { amount_minor: 6_000, tax_minor: 1_000, status: 'paid' });
+  t.equal((await shop.list('sales')).length, 2);
+  t.match((await shop.list('customers'))[0], { external_customer_id: customer, status: 'active', processor: 'paddle' });
+  const at = (hour: number) => `2026-02-01T0${hour}:00:00Z`;
+  const disputed = (action: string, hour: number) =>
+    shop.tell(paddle.emit('adjustment.created', adjustment(second, action, { totals: { total: '6000' } }), at(hour)));
+  await disputed('chargeback_warning', 1);
+  t.same(
+    (await shop.commissionsOf(await sale(second))).map(({ status }) => status),
+    ['on_hold'],
+  );
+  await disputed('chargeback', 2);
+  t.match(await sale(second), { status: 'refunded' });
+  await disputed('chargeback_reverse', 3);
+  t.match(await sale(second), { status: 'paid', refunded_minor: 0 });
+  await shop.tell(paddle.emit('adjustment.created', adjustment(second, 'credit'), at(4)));
+  t.match(await sale(second), { status: 'paid', refunded_minor: 0 });
+  await shop.tell(paddle.emit('adjustment.updated', { ...refund, status: 'reversed' }, at(5)));
+  t.match(await sale(first), { refunded_minor: 0 });
+});
+
+t.test('a discount is the coupon of the same id', async (t) => {
+  const shop = await open();
+  const external_id = fresh('dsc');
+  const { id } = await shop.coupon({ partner_id: shop.partner_of.id, external_id });
+  const sold = paddle.emit(
+    'transaction.completed',
+    transaction(fresh('txn'), { customer_id: fresh('ctm'), discount_id: external_id }),
+  );
+  const nobody = paddle.emit('transaction.completed', transaction(fresh('txn'), { customer_id: fresh('ctm') }));
+  await shop.tell(sold, nobody, paddle.emit('discount.updated', { id: external_id, status: 'archived' }));
+  t.match((await shop.list('sales'))[0], { coupon_id: id });
+  t.match(await shop.outcomeOf(nobody), { status: 'ignored', reason: 'unattributed' });
+  t.match(await shop.merchant.get(`/v1/coupons/${id}`), { active: false });
+});
+
+t.test('takes in what never arrived', async (t) => {
+  const shop = await open();
+  const custom_data = { rail_click: (await shop.click(shop.partner_of)).id };
+  const now = new Date().toISOString();
+  const ids = Array.from({ length: 120 }, () => fresh('txn'));
+  const customer_id = fresh('ctm');
+  for (const id of ids) paddle.emit('transaction.completed', transaction(id, { customer_id, custom_data }), now);
+  await rail.tick('program/reconcile_processors', now);
+  const count = async () => (await shop.merchant.get(`/v1/sales?program_id=${shop.program_id}`)).total_count;
+  await eventually(async () => (await count()) === 120, 'all sales');
+  t.same(await shop.list('processor_events', 'status=failed'), []);
+});
