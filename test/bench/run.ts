@@ -12,6 +12,7 @@ import { mail } from './mail.ts';
 import { maturity } from './maturity.ts';
 import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
+import { processors } from './processors.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
 import { reports } from './reports.ts';
@@ -23,7 +24,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, clicks, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, scans, disk, salesBulk, idle, maturity, beside],
+  ...[outreach, scans, disk, salesBulk, idle, maturity, beside, processors],
 ];
 
 const stopping = new AbortController();
