@@ -315,6 +315,7 @@ create table program.processor (
   warnings text[] not null,
   endpoint_id text,
   reconciled_to timestamptz(3) not null,
+  backfill jsonb,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
@@ -327,6 +328,7 @@ comment on column program.processor.credentials is 'AES-256-GCM; never shown aga
 comment on column program.processor.hint is 'The last four characters of the key.';
 comment on column program.processor.endpoint_id is 'The webhook endpoint that was created at the processor. Null: a person created it.';
 comment on column program.processor.reconciled_to is 'Events up to then were compared with those of the processor.';
+comment on column program.processor.backfill is 'How far the history of the processor was read: {"since": …, "from": …, "found": …}. Null: none is being read.';
 create index processor_by_program on program.processor (program_id, processor);
 create unique index processor_current on program.processor (organization_id, program_id, processor) where deleted_at is null;
 call core.protect_tenant_table('program.processor');

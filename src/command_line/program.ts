@@ -78,4 +78,25 @@ export function addProgramCommands(rail: Command): void {
     .action(async (name, options) =>
       (await import('../commands/report/report.ts')).report(name, { filter: [], ...options }),
     );
+
+  rail
+    .command('processor')
+    .summary('takes in the history of a billing processor')
+    .description('Works with the billing processors that programs are connected to.')
+    .command('backfill')
+    .summary('takes in what happened before the program was connected')
+    .description(
+      'Reads customers, payments, refunds and disputes of a billing processor since a time, and takes them in as its webhooks are: those of customers whom a partner brought become sales. ' +
+        'What is known already is left out, so that it may be run again. A run that was ended goes on where it was, if it is started with the same --since. Requires a running worker.',
+    )
+    .argument('<name>', 'billing processor: stripe, paddle or chargebee')
+    .requiredOption('--program <id>', 'id of the program')
+    .requiredOption('--since <time>', 'read what happened since this ISO 8601 time', time)
+    .option('--dry-run', 'count what is new, and take in nothing')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      example('npx --no rail processor backfill stripe --program prg_… --since 2026-01-01T00:00:00Z --dry-run'),
+    )
+    .action(async (name, options) => (await import('../commands/backfill.ts')).backfillProcessor(name, options));
 }

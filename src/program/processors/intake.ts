@@ -162,6 +162,7 @@ type Kept = 'stored' | 'repeated' | 'refused';
  * @returns what became of each: `refused` where its program is connected no more
  */
 export async function take(tx: Tx, taken: Taken[]): Promise<Kept[]> {
+  if (taken.length === 0) return [];
   const { organization_id, now } = tx;
   const rows = taken.map(({ processor, program_id, mode, envelope, body }) => ({
     ...{ organization_id, id: newId('pev'), program_id, processor, ...envelope, livemode: mode === 'live', body },

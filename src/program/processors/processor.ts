@@ -201,6 +201,11 @@ export interface Processor {
    * @throws KeyRefused, ProcessorAway
    */
   events(account: Account, since: string, from: string | null): Promise<Page>;
+  /**
+   * The same of what happened before the processor remembers its events: made of its objects, a list after the other, as it would send them now.
+   * @throws KeyRefused, ProcessorAway
+   */
+  history(account: Account, since: string, from: string | null): Promise<Page>;
   /** Events that say what an id is, as the processor would send them now: none where it does not know it. @throws KeyRefused, ProcessorAway */
   find(account: Account, external_id: string): Promise<unknown[]>;
   /** @param answers what was asked so far, in order */

@@ -4,7 +4,7 @@ import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { accountOf, type Connection, connectionById, disconnected } from './connection.ts';
-import { isOtherMode, take } from './intake.ts';
+import { isOtherMode, type Taken, take } from './intake.ts';
 import { webhooks } from './metrics.ts';
 import { DeliveryRefused, type Envelope, KeyRefused } from './processor.ts';
 import { billing } from './processors.ts';
@@ -72,18 +72,23 @@ async function takeMissing(connection: Connection, since: string, context: Conte
 
 /** Takes in events that the processor told when it was asked. @returns how many were not known */
 export async function takeAll(connection: Connection, events: unknown[], { store }: Context): Promise<number> {
-  const { organization_id, program_id, processor, mode } = connection;
-  const readable = events.flatMap((event) => {
-    const envelope = envelopeOf(connection, event);
-    return envelope && !isOtherMode(envelope, mode)
-      ? [{ processor, program_id, mode, envelope, body: JSON.stringify(event) }]
-      : [];
-  });
-  if (readable.length === 0) return 0;
-  const outcomes = await transaction(store, { organization_id, request_id: null }, (tx) => take(tx, readable));
+  const { organization_id, processor } = connection;
+  const told = readable(connection, events);
+  if (told.length === 0) return 0;
+  const outcomes = await transaction(store, { organization_id, request_id: null }, (tx) => take(tx, told));
   const taken = outcomes.filter((outcome) => outcome === 'stored').length;
   if (taken > 0) webhooks.inc({ processor, outcome: 'reconciled' }, taken);
   return taken;
+}
+
+/** The events that have effects, as the inbox takes them. */
+export function readable(connection: Connection, events: unknown[]): Taken[] {
+  const { program_id, processor, mode } = connection;
+  return events.flatMap((event) => {
+    const envelope = envelopeOf(connection, event);
+    if (!envelope || isOtherMode(envelope, mode)) return [];
+    return [{ processor, program_id, mode, envelope, body: JSON.stringify(event) }];
+  });
 }
 
 function envelopeOf({ processor }: Connection, event: unknown): Envelope | undefined {

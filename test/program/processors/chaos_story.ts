@@ -142,9 +142,9 @@ class Customer {
   #comeBack(charge: string, payment: string, amount: number): void {
     this.#pass(day / 2);
     const part = 1 + this.#draw(amount);
-    const id = this.#next('re');
+    const [id, created] = [this.#next('re'), this.#now];
     const refundIs = (type: string, status: string, of: number) =>
-      this.#tell(`refund.${type}`, objects.refund(id, payment, { status, amount: of, created: this.#now }));
+      this.#tell(`refund.${type}`, objects.refund(id, payment, { status, amount: of, created }));
     const fate = this.#draw(8);
     if (fate === 0) {
       refundIs('created', 'pending', part);
@@ -200,7 +200,8 @@ class Customer {
 
   #tell(type: string, object: Json): void {
     this.#now += this.#draw(2);
+    const created = object.created === objects.at ? this.#now : object.created;
     const id = `evt_${this.#nth}_${++this.#made}`;
-    this.#events.push(this.#stripe.emit(type, object, { id, created: this.#now }));
+    this.#events.push(this.#stripe.emit(type, { ...object, created }, { id, created: this.#now }));
   }
 }

@@ -90,17 +90,29 @@ export class StripeAccount extends ProviderServer {
     const all = [...this.#objects.values()];
     const of = (object: string) => all.filter((one) => one.object === object);
     switch (noun) {
+      case 'customers':
+      case 'subscriptions':
+      case 'disputes':
+        return this.#history(of(noun.slice(0, -1)), query);
+      case 'invoices':
+        return this.#history(
+          of('invoice').filter(({ status }) => !query.has('status') || status === query.get('status')),
+          query,
+        );
       case 'events':
         return this.#page(query);
       case 'invoice_payments':
+        if (!query.has('payment[payment_intent]')) return this.#history(of('invoice_payment'), query);
         return list(
           of('invoice_payment').filter(
             ({ payment }) => payment.payment_intent === query.get('payment[payment_intent]'),
           ),
         );
       case 'checkout/sessions':
+        if (!query.has('payment_intent')) return this.#history(of('checkout.session'), query);
         return list(of('checkout.session').filter((one) => one.payment_intent === query.get('payment_intent')));
       case 'refunds':
+        if (!query.has('charge')) return this.#history(of('refund'), query);
         return list(of('refund').filter((one) => one.charge === query.get('charge')));
       case 'promotion_codes':
         return list(of('promotion_code').filter((one) => one.promotion.coupon === query.get('coupon')));
@@ -114,6 +126,16 @@ export class StripeAccount extends ProviderServer {
       );
     const object = this.#objects.get(id);
     return object ? { status: 200, body: this.#expanded(object, query) } : refusal(404, `No such object: ${id}`);
+  }
+
+  /** A list of objects, newest first, a page after another. */
+  #history(objects: Json[], query: URLSearchParams): Answer {
+    const since = Number(query.get('created[gte]') ?? 0);
+    const newest = objects.filter(({ created }) => created >= since).toReversed();
+    const after = query.get('starting_after');
+    const rest = after === null ? newest : newest.slice(newest.findIndex(({ id }) => id === after) + 1);
+    const limit = Number(query.get('limit') ?? 10);
+    return list(rest.slice(0, limit), rest.length > limit);
   }
 
   /** Discounts are ids, unless they are asked for. */

@@ -69,6 +69,8 @@ export const chargebee: Processor = {
   receive,
   envelope,
   events,
+  // Chargebee keeps its events.
+  history: events,
   find,
   read,
   ask: (account, { path, query }) => readProcessor(caller, atSite(account), `/api/v2${path}`, query),

@@ -60,6 +60,7 @@ export const paddle: Processor = {
   receive,
   envelope,
   events,
+  history,
   find,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'event_type') ?? ''];
@@ -177,6 +178,32 @@ async function events(account: Account, since: string, from: string | null): Pro
   const last = textAt(all.at(-1), 'event_id');
   const goes_on = at(list, 'meta', 'pagination', 'has_more') === true && recent.length === all.length;
   return { events: recent, next: goes_on && last !== undefined ? last : null };
+}
+
+/** The lists that a history is made of, with the type of event that says what one of it is. */
+const histories: readonly [path: string, type: string, query: Record<string, string>][] = [
+  ['/customers', 'customer.created', {}],
+  ['/subscriptions', 'subscription.updated', {}],
+  ['/transactions', 'transaction.completed', { status: 'completed' }],
+  ['/adjustments', 'adjustment.updated', {}],
+];
+
+async function history(account: Account, since: string, from: string | null): Promise<Page> {
+  const [nth, after] = [Number(from?.split(':')[0] ?? 0), from?.split(':')[1] ?? ''];
+  const [path, event_type, query] = histories[nth] ?? ['', '', {}];
+  const list = await readProcessor(caller, account, path, {
+    ...{ per_page: '200', order_by: 'id[ASC]', ...query, ...(after === '' ? {} : { after }) },
+  });
+  const all = listAt(list, 'data');
+  const recent = all.filter((data) => Date.parse(textAt(data, 'created_at') ?? '') >= Date.parse(since));
+  const last = textAt(all.at(-1), 'id');
+  const next_list = nth + 1 < histories.length ? `${nth + 1}:` : null;
+  const has_more = at(list, 'meta', 'pagination', 'has_more') === true && last !== undefined;
+  const events = recent.map((data) => ({
+    ...{ event_id: `found_${textAt(data, 'id')}`, event_type, data },
+    occurred_at: textAt(data, 'billed_at') ?? textAt(data, 'created_at'),
+  }));
+  return { events, next: has_more ? `${nth}:${last}` : next_list };
 }
 
 async function find(account: Account, external_id: string): Promise<unknown[]> {

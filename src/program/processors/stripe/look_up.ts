@@ -51,9 +51,9 @@ async function inOurVersion(account: Account, event: unknown): Promise<unknown> 
 }
 
 /** The event that says what an object is. Its id is of the object, so that it is taken in once. */
-const eventOf = (type: string, object: unknown): object => ({
+const eventOf = (type: string, object: unknown, mode: Account['mode']): object => ({
   ...{ id: `found_${textAt(object, 'id')}`, object: 'event', type, created: numberAt(object, 'created') },
-  ...{ livemode: at(object, 'livemode') === true, data: { object } },
+  ...{ livemode: mode === 'live', data: { object } },
 });
 
 const isPaid = (object: unknown): boolean => ['paid', 'succeeded'].includes(textAt(object, 'status') ?? '');
@@ -63,32 +63,59 @@ export async function findAtStripe(account: Account, external_id: string): Promi
   const id = encodeURIComponent(external_id);
   if (external_id.startsWith('in_')) {
     const invoice = await read(`/v1/invoices/${id}`);
-    return isPaid(invoice) ? [eventOf('invoice.paid', invoice)] : [];
+    return isPaid(invoice) ? [eventOf('invoice.paid', invoice, account.mode)] : [];
   }
   if (external_id.startsWith('ch_')) {
     const charge = await read(`/v1/charges/${id}`);
-    return isPaid(charge) ? [eventOf('charge.succeeded', charge)] : [];
+    return isPaid(charge) ? [eventOf('charge.succeeded', charge, account.mode)] : [];
   }
   if (!external_id.startsWith('pi_')) return [];
-  return findPayment(external_id, read);
+  return findPayment(external_id, read, account.mode);
 }
 
 type Read = (path: string, query?: Record<string, string>) => Promise<unknown>;
 
 /** A payment is that of an invoice, of a Checkout Session, or of a charge by itself. */
-async function findPayment(payment: string, read: Read): Promise<unknown[]> {
+async function findPayment(payment: string, read: Read, mode: Account['mode']): Promise<unknown[]> {
   const by_invoice = { 'payment[type]': 'payment_intent', 'payment[payment_intent]': payment, limit: '100' };
   const paid = listAt(await read('/v1/invoice_payments', by_invoice), 'data').filter(isPaid);
   if (paid.length > 0) {
     const ids = [...new Set(paid.flatMap((one) => idAt(one, 'invoice') ?? []))];
     const invoices = await Promise.all(ids.map((id) => read(`/v1/invoices/${encodeURIComponent(id)}`)));
     return [
-      ...invoices.filter(isPaid).map((invoice) => eventOf('invoice.paid', invoice)),
-      ...paid.map((one) => eventOf('invoice_payment.paid', one)),
+      ...invoices.filter(isPaid).map((invoice) => eventOf('invoice.paid', invoice, mode)),
+      ...paid.map((one) => eventOf('invoice_payment.paid', one, mode)),
     ];
   }
   const sessions = listAt(await read('/v1/checkout/sessions', { payment_intent: payment, limit: '100' }), 'data');
-  if (sessions.length > 0) return sessions.map((session) => eventOf('checkout.session.completed', session));
+  if (sessions.length > 0) return sessions.map((session) => eventOf('checkout.session.completed', session, mode));
   const charges = listAt(await read('/v1/charges', { payment_intent: payment, limit: '100' }), 'data');
-  return charges.filter(isPaid).map((charge) => eventOf('charge.succeeded', charge));
+  return charges.filter(isPaid).map((charge) => eventOf('charge.succeeded', charge, mode));
+}
+
+/** The lists that a history is made of, with the type of event that says what one of it is: who customers are first, then what they paid. */
+const histories: readonly [path: string, type: string, query: Record<string, string>][] = [
+  ['/v1/customers', 'customer.created', {}],
+  ['/v1/checkout/sessions', 'checkout.session.completed', { status: 'complete' }],
+  ['/v1/subscriptions', 'customer.subscription.updated', { status: 'all' }],
+  ['/v1/invoices', 'invoice.paid', { status: 'paid' }],
+  ['/v1/invoice_payments', 'invoice_payment.paid', { status: 'paid' }],
+  ['/v1/charges', 'charge.succeeded', {}],
+  ['/v1/refunds', 'refund.updated', {}],
+  ['/v1/disputes', 'charge.dispute.closed', {}],
+];
+
+export async function stripeHistory(account: Account, since: string, from: string | null): Promise<Page> {
+  const [nth, after] = [Number(from?.split(':')[0] ?? 0), from?.split(':')[1] ?? ''];
+  const [path, type, query] = histories[nth] ?? ['', '', {}];
+  const list = await readStripe(account, path, {
+    ...{ limit: '100', 'created[gte]': String(Math.floor(Date.parse(since) / 1000)), ...query },
+    ...(after === '' ? {} : { starting_after: after }),
+  });
+  const objects = listAt(list, 'data');
+  const last = textAt(objects.at(-1), 'id');
+  const next_list = nth + 1 < histories.length ? `${nth + 1}:` : null;
+  const next = at(list, 'has_more') === true && last !== undefined ? `${nth}:${last}` : next_list;
+  const told = objects.filter((object) => type !== 'charge.succeeded' || isPaid(object));
+  return { events: told.map((object) => eventOf(type, object, account.mode)), next };
 }

@@ -18,7 +18,7 @@ import {
 import { callStripe, messageOf, readStripe } from './client.ts';
 import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
-import { findAtStripe, stripeEvents } from './look_up.ts';
+import { findAtStripe, stripeEvents, stripeHistory } from './look_up.ts';
 
 /** What a restricted key must be allowed to read. */
 const readable = [
@@ -52,6 +52,7 @@ export const stripe: Processor = {
   receive,
   envelope,
   events: stripeEvents,
+  history: stripeHistory,
   find: findAtStripe,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'type') ?? ''];
