@@ -67,6 +67,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'a real Prometheus (that of the machine, or of Debian) takes rules and dashboard, scrapes, and tells of every fault; ten minutes or so',
     run: async () => (await import('./metrics/prometheus_soak.ts')).soakPrometheus(),
   },
+  processors: {
+    doc: '10,000 events of a billing processor, shuffled, doubled and lost, while API and worker are killed: [--kills 100] [--seed N]; an hour or so',
+    run: async (asked) => (await import('./program/processors/soak.ts')).soakProcessors(asked),
+  },
   outreach: {
     doc: 'kills workers and Postgres while emails are sent: [--kills 1000] [--sends 100000]; two hours or so, --kills 300 --sends 10000 some twenty minutes',
     run: async (asked) => (await import('./crash/outreach_soak.ts')).soakOutreach(asked),

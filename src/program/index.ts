@@ -42,6 +42,7 @@ export const program: Product = {
     'program.audit_commission_entries',
     'program.audit_tracking_values',
     'program.audit_payouts',
+    'program.audit_processors',
   ],
   kept: [keptInWeeks('clicks', 'program.click', null, () => null), keptEvents],
   backlog: {

@@ -87,6 +87,25 @@ t.test('data written by the API passes the audit', async (t) => {
 const setByHand = (set: Sql, which: Sql): Promise<unknown> =>
   rail.query(sql`update program.commission set ${set} where ${which} and program.because('edited_by_hand')`);
 
+/** An event about the payment `pi_1`, which is that object. */
+async function inInbox({ id, status, waiting_for, object_id }: Json): Promise<void> {
+  const { organization_id } = shop.merchant;
+  await rail.query(sql`
+    insert into program.processor_object (organization_id, program_id, processor, external_id, object_id, as_of, created_at, updated_at)
+    values (${organization_id}, ${shop.program_id}, 'stripe', 'pi_1', ${object_id}, now(), now(), now())`);
+  await rail.query(sql`
+    insert into program.processor_event
+      (organization_id, id, program_id, processor, external_event_id, type, external_object_id, livemode, occurred_at, rank, queue, run_id,
+        status, waiting_for, reason, body, worked_at, created_at, updated_at)
+    values (${organization_id}, ${id}, ${shop.program_id}, 'stripe', ${id}, 'invoice.paid', 'pi_1', true, now(), 5, 'pi_1', 'run_1',
+      ${status}, ${waiting_for}, 'unattributed', '{}', now(), now(), now())`);
+}
+
+async function emptyInbox(): Promise<void> {
+  await rail.query(sql`delete from program.processor_event`);
+  await rail.query(sql`delete from program.processor_object`);
+}
+
 /** Statements that break each invariant, and that restore it. */
 const corruptions: Record<
   string,
@@ -130,6 +149,21 @@ const corruptions: Record<
     breaks: () => setByHand(sql`status = 'due', hold_reason = null, held_at = null`, sql`sale_id = ${disputed.id}`),
     mends: () =>
       setByHand(sql`status = 'on_hold', hold_reason = 'dispute', held_at = now()`, sql`sale_id = ${disputed.id}`),
+  },
+  'an event of a processor waits for what is not known': {
+    subject: 'pev_waiting',
+    breaks: () => inInbox({ id: 'pev_waiting', status: 'waiting', waiting_for: 'pi_1', object_id: null }),
+    mends: emptyInbox,
+  },
+  'what a charge at a processor is here exists': {
+    subject: shop.program_id,
+    breaks: () => inInbox({ id: 'pev_done', status: 'done', waiting_for: null, object_id: 'sale_of_nobody' }),
+    mends: emptyInbox,
+  },
+  'a charge that is a sale is not kept as one of nobody': {
+    subject: 'pev_ignored',
+    breaks: () => inInbox({ id: 'pev_ignored', status: 'ignored', waiting_for: null, object_id: sale.id }),
+    mends: emptyInbox,
   },
   'only the refund of a lost dispute stands': {
     subject: lost.id,
@@ -479,6 +513,7 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
     sql`
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
         || pg_get_functiondef('program.audit_tracking_values'::regproc) || pg_get_functiondef('program.audit_payouts'::regproc) || pg_get_functiondef('webhooks.audit'::regproc)
+        || pg_get_functiondef('program.audit_processors'::regproc)
         || pg_get_functiondef('core.audit'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>

@@ -1,0 +1,40 @@
+import t from 'tap';
+import { startRail } from '../../harness.ts';
+import { shareCompiled } from '../../runner/warm_up.ts';
+import { startServer } from '../payouts/rails/attempt.ts';
+import { faultsOf, idle, ledgerOf, open, unleash } from './chaos.ts';
+import { StripeAccount } from './stripe_account.ts';
+
+/** `npm run soak -- processors`: the chaos of the test with 500 customers, some 10,000 events, and more kills. */
+export async function soakProcessors({
+  kills = 100,
+  seed,
+}: {
+  kills?: number | undefined;
+  seed: number;
+}): Promise<void> {
+  t.setTimeout(4 * 3_600_000);
+  await shareCompiled(t);
+  const plot = { customers: 500, seed, since: Math.floor(Date.now() / 1000) - 28 * 86_400 };
+  await t.test(`the ledger is that of the events in order (--seed ${seed})`, async (t) => {
+    const [calm, wild] = [await startServer(t, new StripeAccount()), await startServer(t, new StripeAccount())];
+    const in_order = await startRail({ provider_urls: { stripe: calm.url } });
+    const one = await open(in_order, calm, plot);
+    for (const event of one.story.events) await one.shop.send(event);
+    await idle(in_order);
+    const rail = await startRail({ worker: false, durability: 'durable', provider_urls: { stripe: wild.url } });
+    const other = await open(rail, wild, plot);
+    process.stderr.write(`${other.story.events.length} events in order, now in disorder\n`);
+    await unleash(rail, wild, other.shop, other.story, { seed, kills: Math.ceil(kills / 2), lost: 20 });
+    const faults = [
+      ...(await faultsOf(in_order, one.shop, one.story)),
+      ...(await faultsOf(rail, other.shop, other.story)),
+    ];
+    const same = (await ledgerOf(rail, other.shop)) === (await ledgerOf(in_order, one.shop));
+    process.stdout.write(
+      `${other.story.events.length} events of ${plot.customers} customers, shuffled, up to three times, every 20th lost, ${kills} kills: ${faults.length} faults, the ledgers are ${same ? 'the same' : 'not the same'} (--seed ${seed})\n`,
+    );
+    t.same(faults, []);
+    t.ok(same);
+  });
+}
