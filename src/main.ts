@@ -11,10 +11,11 @@ const { wantsStacks } = await import('./config.ts');
 const { createCommandLine } = await import('./command_line/rail.ts');
 
 /** 0 for help, 1 for a failure, 2 for wrong usage. A stack is shown only where the log level asks for it. */
-function fail(error: unknown): number {
+async function fail(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  const { message, code, stack, name, exitCode } = error as Error & { code?: string; exitCode?: number };
-  console.error(`rail: ${wantsStacks() ? stack : message || code || name}`);
+  const { stack, exitCode } = error as Error & { exitCode?: number };
+  const { textOf } = await import('./core/postgres/errors.ts');
+  console.error(`rail: ${wantsStacks() ? stack : textOf(error)}`);
   return exitCode ?? 1;
 }
 
@@ -23,8 +24,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 
 await createCommandLine()
   .parseAsync()
-  .catch((error) => {
-    process.exitCode = fail(error);
+  .catch(async (error) => {
+    process.exitCode = await fail(error);
   });
 // Printed text may still wait for its reader: a pipe holds 64 KiB.
 await Promise.all(

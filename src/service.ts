@@ -10,7 +10,7 @@ import type { Condition, Readiness } from './core/metrics/readiness.ts';
 import { by_turns, hasSession } from './core/pool/pooler.ts';
 import { isRefusedForTls, urlsByTls } from './core/pool/tls.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
-import { isUnavailable } from './core/postgres/errors.ts';
+import { isUnavailable, textOf } from './core/postgres/errors.ts';
 import { whyNotReady } from './core/postgres/migrate.ts';
 import { whyNoSpace } from './core/postgres/outage.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
@@ -225,13 +225,16 @@ export async function reachPostgres(
       const { code, message } = error as { code?: string; message: string };
       const reason = message || code;
       if (!isUnavailable(error)) throw new Error(`Postgres at ${where}: ${reason}`, { cause: error });
-      if (performance.now() >= end)
-        throw new Error(`Postgres at ${where} cannot be reached (${reason}): check DATABASE_URL, and that it runs.`, {
-          cause: error,
-        });
+      if (performance.now() >= end) throw new Error(whyUnreached(where, error), { cause: error });
       log.warn({ postgres: where, reason }, 'Postgres cannot be reached yet; trying again');
     }
   }
+}
+
+function whyUnreached(where: string, error: unknown): string {
+  const text = textOf(error);
+  if ((error as { code?: string }).code === '53300') return `${where}: ${text}`;
+  return `Postgres at ${where} cannot be reached (${text}): check DATABASE_URL, and that it runs.`;
 }
 
 /** @throws Error of the last way that `sslmode` allows */

@@ -109,6 +109,19 @@ t.test('without a database it says so, and checks the rest', async (t) => {
   t.match([...invalid.values()], [{ name: 'settings/values', state: 'error', text: /PORT: must be/ }]);
 });
 
+t.test('where no connection is left, each command says so, and what to do', async (t) => {
+  const role = `limited_${process.pid}`;
+  const client = await connect(t);
+  await client.query(`create role ${role} login password 'secret' connection limit 0`);
+  t.teardown(() => client.query(`drop role ${role}`));
+  const DATABASE_URL = Object.assign(new URL(rail.url), { username: role, password: 'secret' }).href;
+  const said =
+    /Postgres has no connections left \(too many connections.*\): end sessions that nobody needs, raise max_connections/;
+  const full = await linesWith({ ...healthy, DATABASE_URL });
+  t.match(full.get('postgres/reachable'), { state: 'error', text: said });
+  t.match(await command(['jobs', 'stats'], { ...healthy, DATABASE_URL }), { code: 1, stdout: '', stderr: said });
+});
+
 t.test('a database that is not migrated is told of, and what needs its tables is left out', async (t) => {
   const server = await serverUrl(t);
   const lines = await linesWith({ ...healthy, DATABASE_URL: databaseUrl(server, await emptyDatabase(server)) });

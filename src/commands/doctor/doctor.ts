@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type Config, readConfig } from '../../config.ts';
 import { examine, isLacking, type Line } from '../../core/doctor/check.ts';
+import { textOf } from '../../core/postgres/errors.ts';
 import { loadChecks } from '../../products.ts';
 import { openPostgres, type Postgres, reachPostgres } from '../../service.ts';
 import { answer, createQuietLog } from '../command.ts';
@@ -50,12 +51,7 @@ async function* diagnoseDatabase(config: Config): AsyncGenerator<Line> {
     postgres = await openPostgres(config, 'use', createQuietLog(config));
     client = await connect(postgres, config);
   } catch (failure) {
-    const { message, code } = failure as { message?: string; code?: string };
-    yield line(
-      'postgres/reachable',
-      `${message || code}`,
-      'Until Postgres answers, nothing else of it can be checked.',
-    );
+    yield line('postgres/reachable', textOf(failure), 'Until Postgres answers, nothing else of it can be checked.');
   }
   try {
     if (client) yield* diagnoseWith(client, config);

@@ -13,6 +13,14 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** Returns what an operator is told of an error, and what to do where all connections of Postgres are in use. */
+export function textOf(error: unknown): string {
+  const { code, message, name } = error as { code?: string; message?: string; name?: string };
+  const text = message || code || name || String(error);
+  if (code !== '53300') return text;
+  return `Postgres has no connections left (${text}): end sessions that nobody needs, raise max_connections, or lower DATABASE_POOL_SIZE.`;
+}
+
 /** Another transaction changed what this one has read: it is rolled back and run again as it is. */
 export class LostRace extends Error {
   override readonly name = 'LostRace';
