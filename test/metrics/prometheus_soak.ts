@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
+import { insertRow } from '../any_row.ts';
 import { callerOf, type Json, type Rail, sql, startRail, startReceiver } from '../harness.ts';
 import { startSmtpServer } from '../mail/smtp.ts';
 import { stablePort } from '../ports.ts';
@@ -163,23 +164,7 @@ function faultsOf(rail: Rail, service: Service): Fault[] {
     await opened.connect();
     return opened;
   };
-  /** A row with these columns; the others that must have a value get one of their type. Neither keys nor triggers are asked. */
-  const insert = async (table: string, given: Json) => {
-    const by = await client();
-    await by.query('set session_replication_role = replica');
-    const { rows: columns } = await by.query(
-      `select a.attname as name, format_type(a.atttypid, null) as type
-        from pg_attribute a
-        where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attnotnull and not a.atthasdef`,
-      [table],
-    );
-    const filled = Object.fromEntries(columns.map(({ name, type }: Json) => [name, fillers[type] ?? 'x']));
-    const row = { ...filled, ...given };
-    const names = Object.keys(row);
-    const places = names.map((_, nth) => `$${nth + 1}`);
-    await by.query(`insert into ${table} (${names.join(', ')}) values (${places.join(', ')})`, Object.values(row));
-    await by.end();
-  };
+  const insert = (table: string, given: Json) => insertRow(rail.url, table, given);
   const lock = async (table: string) => {
     const by = await client();
     await by.query(`begin; lock table ${table} in access exclusive mode`);
@@ -457,14 +442,3 @@ function faultsOf(rail: Rail, service: Service): Fault[] {
     },
   ];
 }
-
-const fillers: Record<string, unknown> = {
-  integer: 1,
-  bigint: 1,
-  smallint: 1,
-  boolean: false,
-  bytea: Buffer.of(0),
-  jsonb: '{}',
-  json: '{}',
-  'timestamp with time zone': new Date().toISOString(),
-};
