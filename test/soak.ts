@@ -47,6 +47,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'the version before goes on while the database is migrated, and beside this version: [COMMIT], else the newest tag v* or the last change of migrations; a minute',
     run: async ({ files }) => (await import('./servers/upgrade_soak.ts')).soakUpgrade(files[0]),
   },
+  doctor: {
+    doc: "brings servers into the states that doctor tells of: WAL, slots, replicas, transaction ids; with Debian's Postgres 15, three minutes",
+    run: async () => (await import('./servers/doctor_soak.ts')).soakDoctor(),
+  },
   failover: {
     doc: "kills the primary amid sales and promotes a replica, synchronous and not; with Debian's Postgres 15, two minutes",
     run: async () => (await import('./servers/failover_soak.ts')).soakFailover(),

@@ -267,8 +267,8 @@ const judged: Record<string, [found: unknown, state: State, text: RegExp][]> = {
     [[{ name: 'cdc', active: false, bytes: null, wal_status: 'lost' }], 'error', /cdc \(inactive, lost\)/],
   ],
   'postgres/wal': [
-    [[{ bytes: 5 * 1024 ** 3, most: 1024 ** 3 }], 'warning', /takes 5\.0 GB/],
-    [[{ bytes: null, most: 1024 ** 3 }], 'ok', /pg_monitor/],
+    [{ bytes: 5 * 1024 ** 3, most: 1024 ** 3 }, 'warning', /takes 5\.0 GB/],
+    [{ bytes: null, most: 1024 ** 3 }, 'ok', /pg_monitor/],
   ],
 };
 

@@ -165,6 +165,34 @@ export async function query<Row extends object>(url: string, text: string, value
   }
 }
 
+/** A replica that streams from a cluster of Debian's, which has `wal_level` and senders for it. */
+export async function replicaOf(primary: Cluster): Promise<Cluster> {
+  const data = join(await makeDirectory(), 'replica');
+  const { username, password } = new URL(primary.superuser_url);
+  const where = ['--host=127.0.0.1', `--port=${primary.port}`, `--username=${username}`];
+  await program(
+    join(debian, 'pg_basebackup'),
+    [`--pgdata=${data}`, '--write-recovery-conf', '--wal-method=stream', '--checkpoint=fast', ...where],
+    {
+      PGPASSWORD: password,
+    },
+  );
+  const replica = await clusterAt(debian, data);
+  await eventually(
+    async () =>
+      (await query(primary.superuser_url, "select from pg_stat_replication where state = 'streaming'")).length === 1,
+    'the replica to stream',
+    60_000,
+  );
+  return replica;
+}
+
+/** Changes a setting of a server that runs. */
+export async function set({ superuser_url }: Cluster, setting: string): Promise<void> {
+  await query(superuser_url, `alter system set ${setting}`);
+  await query(superuser_url, 'select pg_reload_conf()');
+}
+
 /** The programs of a version from npm, beside the project: never a dependency of it. */
 export async function fromNpm(version: string): Promise<string> {
   const directory = join(tmpdir(), `rail-postgres-${version}`);

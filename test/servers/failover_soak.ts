@@ -9,7 +9,7 @@ import { migrate } from '../../src/core/postgres/migrate.ts';
 import { callerOf, eventually, type Json, startRail } from '../harness.ts';
 import { type Gate, startGate, startProcess } from '../processes.ts';
 import { openShop } from '../shop.ts';
-import { type Cluster, clusterAt, debian, makeDirectory, newCluster, program, query } from './cluster.ts';
+import { type Cluster, debian, newCluster, program, query, replicaOf, set } from './cluster.ts';
 
 const before_ms = 5_000;
 const after_ms = 10_000;
@@ -41,32 +41,6 @@ export function soakFailover(): void {
       },
     );
   }
-}
-
-async function replicaOf(primary: Cluster): Promise<Cluster> {
-  const data = join(await makeDirectory(), 'replica');
-  const { username, password } = new URL(primary.superuser_url);
-  const where = ['--host=127.0.0.1', `--port=${primary.port}`, `--username=${username}`];
-  await program(
-    join(debian, 'pg_basebackup'),
-    [`--pgdata=${data}`, '--write-recovery-conf', '--wal-method=stream', '--checkpoint=fast', ...where],
-    {
-      PGPASSWORD: password,
-    },
-  );
-  const replica = await clusterAt(debian, data);
-  await eventually(
-    async () =>
-      (await query(primary.superuser_url, "select from pg_stat_replication where state = 'streaming'")).length === 1,
-    'the replica to stream',
-    60_000,
-  );
-  return replica;
-}
-
-async function set({ superuser_url }: Cluster, setting: string): Promise<void> {
-  await query(superuser_url, `alter system set ${setting}`);
-  await query(superuser_url, 'select pg_reload_conf()');
 }
 
 const heldIn = async ({ url }: Cluster): Promise<boolean> =>

@@ -6,6 +6,7 @@ import { ago } from '../../core/doctor/amounts.ts';
 import { type AnyCheck, check, error, ok, rowOf, type Session, warning } from '../../core/doctor/check.ts';
 import { storedKeyId } from '../../core/encryption/key_check.ts';
 import { readRetention } from '../../core/jobs/retention.ts';
+import { replicaLag } from '../../core/postgres/replica_lag.ts';
 import { readVault } from '../../encryption_key.ts';
 import { kept } from '../../products.ts';
 import { replicaUrl, retentionOf } from '../../service.ts';
@@ -55,26 +56,31 @@ const retention = (config: Config): AnyCheck =>
 interface Replica {
   id: string;
   is_replica: boolean;
-  late_s: number | null;
+  late_s: number;
 }
 
-const replicaOf = rowOf<Replica>(sql`
-  select format('%s-%s', c.system_identifier, d.oid) as id, pg_is_in_recovery() as is_replica,
-    -- One that has replayed all that came is not late, however long nothing came.
-    case
-      when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
-      else extract(epoch from now() - pg_last_xact_replay_timestamp())::float8
-    end as late_s
+const primaryOf = rowOf<{ id: string; lsn: string | null }>(sql`
+  select format('%s-%s', c.system_identifier, d.oid) as id,
+    case when not pg_is_in_recovery() then pg_current_wal_insert_lsn()::text end as lsn
   from pg_control_system() c
   cross join pg_database d
   where d.datname = current_database()`);
+
+/** @param lsn what the primary had written before */
+const replicaOf = (lsn: string | null) =>
+  rowOf<Replica>(sql`
+    select format('%s-%s', c.system_identifier, d.oid) as id, pg_is_in_recovery() as is_replica,
+      ${replicaLag(lsn)} as late_s
+    from pg_control_system() c
+    cross join pg_database d
+    where d.datname = current_database()`);
 
 const readReplica = (url: string): AnyCheck =>
   check({
     name: 'postgres/read_replica',
     async read(on) {
-      const [{ id }, replica] = await Promise.all([replicaOf(on), ofReplica(url)]);
-      return { id, replica };
+      const { id, lsn } = await primaryOf(on);
+      return { id, replica: await ofReplica(url, lsn) };
     },
     assess({ id, replica }) {
       const remedy = 'Reports, data logins and GraphQL fail meanwhile: check DATABASE_READ_URL, or leave it unset.';
@@ -82,13 +88,13 @@ const readReplica = (url: string): AnyCheck =>
       if (replica.id !== id) return error('DATABASE_READ_URL is another database than DATABASE_URL.', remedy);
       if (!replica.is_replica)
         return warning('DATABASE_READ_URL is the primary.', 'Set it to a replica, or leave it unset.');
-      const text = `The replica of DATABASE_READ_URL is ${ago(replica.late_s ?? 0)} behind.`;
-      return (replica.late_s ?? 0) > late_s ? warning(text, 'Look at its load and its network.') : ok(text);
+      const text = `The replica of DATABASE_READ_URL is ${ago(replica.late_s)} behind.`;
+      return replica.late_s > late_s ? warning(text, 'Look at its load and its network.') : ok(text);
     },
   });
 
 /** @returns why it cannot be read, where it cannot */
-async function ofReplica(url: string): Promise<Replica | string> {
+async function ofReplica(url: string, lsn: string | null): Promise<Replica | string> {
   const client = new pg.Client({
     connectionString: await replicaUrl(url),
     application_name: 'rail doctor',
@@ -98,7 +104,7 @@ async function ofReplica(url: string): Promise<Replica | string> {
   client.on('error', () => {});
   try {
     await client.connect();
-    return await replicaOf(client as Session);
+    return await replicaOf(lsn)(client as Session);
   } catch (failure) {
     const { message, code } = failure as { message?: string; code?: string };
     return message || code || 'it does not answer';

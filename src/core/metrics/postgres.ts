@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { reserved_connections } from '../postgres/connections.ts';
 import { type Database, run } from '../postgres/database.ts';
+import { replicaLag } from '../postgres/replica_lag.ts';
 import type { Backlog, Measured } from './backlog.ts';
 import { inTime } from './reader.ts';
 import { SharedGauge } from './registry.ts';
@@ -234,13 +235,7 @@ const most_replica_ms = 1_500;
 
 /** @param lsn what the primary had written before */
 async function readReplica(replica: Database, lsn: string): Promise<Measured[]> {
-  const read = run<{ lag: number | null }>(
-    replica,
-    sql`select case
-        when not pg_is_in_recovery() or pg_last_wal_replay_lsn() >= ${lsn}::pg_lsn then 0
-        else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8
-      end as lag`,
-  ).catch(() => undefined);
+  const read = run<{ lag: number | null }>(replica, sql`select ${replicaLag(lsn)} as lag`).catch(() => undefined);
   const found = await inTime(read, most_replica_ms, undefined);
   return measured([replica_up, found ? 1 : 0], [replica_lag, found?.[0]?.lag]);
 }
