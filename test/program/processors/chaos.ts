@@ -36,7 +36,7 @@ export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<
   const rows = await rail.query<{ row: string }>(sql`
     select json_build_object(
       'charge', s.external_charge_id, 'amount', s.amount_minor, 'tax', s.tax_minor, 'currency', s.currency, 'status', s.status,
-      'refunded', s.refunded_minor, 'at', s.occurred_at, 'customer', c.external_customer_id, 'is_credited', s.partner_id is not null,
+      'refunded', s.refunded_minor, 'is_first', s.is_first_sale, 'at', s.occurred_at, 'customer', c.external_customer_id, 'is_credited', s.partner_id is not null,
       'commissions', (
         select json_agg(json_build_array(k.kind, k.amount_minor, k.status, k.void_reason) order by k.kind, k.amount_minor, k.status)
         from program.commission k where k.organization_id = s.organization_id and k.sale_id = s.id and k.deleted_at is null
