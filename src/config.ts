@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { trustedProxies } from './core/net/client_address.ts';
 import { distance } from './core/values/texts/nearest.ts';
@@ -53,6 +54,11 @@ const Environment = z.object({
     .describe(
       'A replica of DATABASE_URL, for the same user, which reports, data logins and GraphQL read. Unset: they read DATABASE_URL.',
     ),
+  DATABASE_PASSWORD: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Password of DATABASE_URL and DATABASE_READ_URL, where they contain none. Unset: none is added.'),
   RAIL_DATA_DIR: z
     .string()
     .min(1)
@@ -183,16 +189,64 @@ export const settings = Object.entries(Environment.shape).map(([name, setting]) 
   default_value: setting.parse(undefined),
 }));
 
+/** The settings that hold a password or a key. */
+export const secret_settings = [
+  'DATABASE_URL',
+  'DATABASE_READ_URL',
+  'DATABASE_PASSWORD',
+  'RAIL_ENCRYPTION_KEY',
+  'SMTP_URL',
+  'RAIL_BRAVE_API_KEY',
+  'RAIL_YOUTUBE_API_KEY',
+] as const satisfies (keyof Config)[];
+
 /**
- * Reads the settings, once: nothing else reads `process.env`. An empty variable counts as unset.
+ * Reads the settings, once: nothing else reads `process.env`. An empty variable counts as unset. `NAME_FILE` names a file that holds the setting `NAME`.
  * @throws Error that names each invalid variable, and what is allowed
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const result = Environment.safeParse(given);
-  if (result.success) return Object.freeze(result.data);
+  const result = Environment.safeParse({ ...given, ...readFiles(given) });
+  if (result.success) return Object.freeze(withPassword(result.data));
   const faults = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   throw new Error(`Invalid environment. ${faults.join('; ')}`);
+}
+
+const isFile = (name: string): boolean => name.endsWith('_FILE') && name.slice(0, -5) in Environment.shape;
+
+function readFiles(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const files = Object.entries(given).filter(([name]) => isFile(name)) as [string, string][];
+  return Object.fromEntries(
+    files.map(([name, path]) => {
+      const setting = name.slice(0, -5);
+      if (given[setting] !== undefined)
+        throw new Error(`Invalid environment. Set ${setting} or ${name}, and not both.`);
+      return [setting, readSetting(name, path)];
+    }),
+  );
+}
+
+function readSetting(name: string, path: string): string {
+  try {
+    const text = readFileSync(path, 'utf8').trim();
+    if (text !== '') return text;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`Invalid environment. ${name}: the file ${path} cannot be read (${code}).`);
+  }
+  throw new Error(`Invalid environment. ${name}: the file ${path} is empty.`);
+}
+
+function withPassword(config: z.infer<typeof Environment>): z.infer<typeof Environment> {
+  const complete = (text: string | undefined) => {
+    const { DATABASE_PASSWORD: password } = config;
+    if (text === undefined || password === undefined || new URL(text).password !== '') return text;
+    const url = new URL(text);
+    url.password = encodeURIComponent(password);
+    return url.href;
+  };
+  const { DATABASE_URL, DATABASE_READ_URL } = config;
+  return { ...config, DATABASE_URL: complete(DATABASE_URL), DATABASE_READ_URL: complete(DATABASE_READ_URL) };
 }
 
 /**
@@ -201,7 +255,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
  */
 export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
   const unknown = Object.keys(environment).filter(
-    (name) => !(name in Environment.shape) && !name.startsWith('RAIL_TEST_'),
+    (name) => !(name in Environment.shape) && !isFile(name) && !name.startsWith('RAIL_TEST_'),
   );
   return unknown.flatMap((name) => {
     const meant = settings.find((setting) => isNearly(name, setting.name));

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { example, json, positiveInteger, time } from './arguments.ts';
+import { addDeployCommands } from './deploy.ts';
 
 /** Adds the commands that operators run beside the service. */
 export function addOperatingCommands(rail: Command): void {
@@ -60,6 +61,8 @@ export function addOperatingCommands(rail: Command): void {
     )
     .addHelpText('after', example('npx --no rail metrics alerts > rail.rules.yml'))
     .action(async () => (await import('../commands/metrics.ts')).printRules());
+
+  addDeployCommands(rail);
 
   rail
     .command('hold')
