@@ -7,16 +7,18 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { parse } from 'yaml';
-import { settings } from '../src/config.ts';
+import { readConfig, settings } from '../src/config.ts';
 import { stablePort } from './ports.ts';
 
 const root = join(import.meta.dirname, '..');
 const text = await readFile(join(root, 'docker-compose.yml'), 'utf8');
-const { services, volumes, configs } = parse(text, { merge: true });
-const of_rail = ['migrate', 'api', 'worker'];
+const { services, volumes, configs, secrets } = parse(text, { merge: true });
+const of_rail = ['migrate', 'api', 'worker', 'proxied'];
+const secret_files = ['postgres_password', 'rail_encryption_key'];
 
 t.test('runs Postgres, the migrations, the API and workers, and nothing else', async (t) => {
-  t.same(Object.keys(services).sort(), ['api', 'migrate', 'postgres', 'worker']);
+  const usual = Object.keys(services).filter((name) => !services[name].profiles);
+  t.same(usual.sort(), ['api', 'migrate', 'postgres', 'worker']);
   for (const name of of_rail) {
     const [command, ...rest] = services[name].command;
     const run = promisify(execFile)(process.execPath, [join(root, 'src/rail.js'), command, '--help']);
@@ -25,13 +27,14 @@ t.test('runs Postgres, the migrations, the API and workers, and nothing else', a
   }
 });
 
-t.test('builds one image for all three: Node 24, no development tools, not as root', async (t) => {
+t.test('builds one image for all: Node 24, no development tools, not as root', async (t) => {
   for (const name of of_rail) {
     t.same(services[name].build, services.api.build);
     t.equal(services[name].image, services.api.image);
   }
   const lines: string[] = services.api.build.dockerfile_inline.trim().split('\n');
-  t.match(lines[0], /^FROM node:24[\w.]*-slim$/);
+  t.same(lines.slice(0, 2), ['ARG NODE_IMAGE', 'FROM $$NODE_IMAGE']);
+  t.match(services.api.build.args.NODE_IMAGE, /^\$\{NODE_IMAGE:-node:24[\w.]*-slim\}$/);
   t.ok(lines.some((line) => line.startsWith('RUN npm ci --omit=dev ')));
   const user = lines.findLastIndex((line) => line.startsWith('USER '));
   t.equal(lines[user], 'USER node');
@@ -61,7 +64,7 @@ t.test(
 
 t.test('begins in order: Postgres answers, the migrations are in, then API and workers', async (t) => {
   t.same(services.migrate.depends_on, { postgres: { condition: 'service_healthy' } });
-  for (const name of ['api', 'worker']) {
+  for (const name of ['api', 'worker', 'proxied']) {
     t.equal(services[name].depends_on.migrate.condition, 'service_completed_successfully');
   }
   t.match(services.postgres.healthcheck.test, ['CMD', 'pg_isready']);
@@ -86,7 +89,7 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
     server.close();
     t.equal(await check(await stablePort()), 1, 'unhealthy while nobody answers');
   }
-  t.match(services.postgres.image, /^postgres:18/);
+  t.equal(services.postgres.image, `\${POSTGRES_IMAGE:-postgres:18}`);
   t.same(services.postgres.volumes, ['postgres:/var/lib/postgresql'], 'where the image of 18 keeps its data');
   t.ok('postgres' in volumes);
 });
@@ -108,7 +111,8 @@ t.test('bounds what a process takes of its host', async (t) => {
     t.match(services[name], { read_only: true, cap_drop: ['ALL'], tmpfs: ['/tmp'] });
     t.match(services[name].mem_limit, /^\$\{MEMORY:-\d+m\}$/);
   }
-  for (const name of [...of_rail, 'postgres'])
+  t.match(services.proxy, { read_only: true, cap_drop: ['ALL'], user: '1000:1000' });
+  for (const name of [...of_rail, 'postgres', 'proxy'])
     t.match(services[name], { logging: { options: { 'max-size': String, 'max-file': String } }, pids_limit: Number });
 });
 
@@ -130,22 +134,38 @@ t.test('gives each process time to finish, and a parent that reaps', async (t) =
   for (const name of of_rail) t.match(services[name], { init: true, stop_grace_period: '15s' });
 });
 
-t.test('sets only what the service reads, and holds no secret', async (t) => {
-  const known = [...settings.map(({ name }) => name), 'PGPASSWORD'];
+t.test('runs two APIs behind a proxy in a profile, which trust it alone', (t) => {
+  const { proxied, proxy, api } = services;
+  t.same([proxied.profiles, proxy.profiles], [['proxy'], ['proxy']]);
+  t.equal(proxied.deploy.replicas, 2);
+  t.notOk('ports' in proxied, 'it is reached through the proxy');
+  t.same({ ...proxied.environment, TRUSTED_PROXIES: '' }, { ...api.environment, TRUSTED_PROXIES: '' });
+  t.equal(readConfig({ TRUSTED_PROXIES: `${proxied.environment.TRUSTED_PROXIES}` }).TRUSTED_PROXIES, '1');
+  t.match(proxy.environment.CADDYFILE, new RegExp(`name proxied\\s+port ${proxied.environment.PORT}\\s`));
+  const [, listened] = /^:(\d+) \{$/m.exec(proxy.environment.CADDYFILE) ?? [];
+  t.same(proxy.ports, [`\${PROXY_PORT:-8080}:${listened}`]);
+  t.end();
+});
+
+t.test('sets only what the service reads, and holds no secret: they are files', async (t) => {
+  const known = settings.flatMap(({ name }) => [name, `${name}_FILE`]);
+  t.same(Object.keys(secrets).sort(), secret_files);
+  for (const name of secret_files) t.equal(secrets[name].file, `\${SECRETS:-./secrets}/${name}`);
   for (const name of of_rail) {
     const { environment } = services[name];
     for (const setting of Object.keys(environment)) t.ok(known.includes(setting), `${name} knows ${setting}`);
-    t.match(
-      environment.RAIL_ENCRYPTION_KEY,
-      /^\$\{RAIL_ENCRYPTION_KEY:\?.+\}$/,
-      `${name} does not start without a key`,
-    );
+    t.same(services[name].secrets, secret_files);
+    t.match(environment, {
+      DATABASE_PASSWORD_FILE: '/run/secrets/postgres_password',
+      RAIL_ENCRYPTION_KEY_FILE: '/run/secrets/rail_encryption_key',
+    });
     if (name !== 'migrate') t.match(environment.BASE_URL, /^\$\{BASE_URL:\?.+\}$/, `${name} knows what links name`);
-    t.match(environment.PGPASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
     t.equal(new URL(environment.DATABASE_URL).password, '');
   }
-  t.match(services.postgres.environment.POSTGRES_PASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
+  t.same(services.postgres.secrets, ['postgres_password']);
+  t.equal(services.postgres.environment.POSTGRES_PASSWORD_FILE, '/run/secrets/postgres_password');
   t.equal(services.api.environment.HOST, '0.0.0.0');
+  t.match(await readFile(join(root, '.gitignore'), 'utf8'), '\nsecrets/\n');
 });
 
 t.test('takes what the recruitment service finds prospects with from the shell', async (t) => {

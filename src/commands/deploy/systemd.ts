@@ -104,11 +104,7 @@ function unit(options: SystemdOptions, secret: string[], command: string, own: L
       // Not Requires, with which an upgrade that runs the migration again would stop all that runs.
       ['Wants', ['network-online.target', ...(is_migration ? [] : [migrate])].join(' ')],
       ['After', ['network-online.target', 'postgresql.service', ...(is_migration ? [] : [migrate])].join(' ')],
-      ...(is_migration
-        ? []
-        : ([
-            ['PartOf', 'rail.target'],
-          ] satisfies Lines)),
+      ...(is_migration ? [] : ([['PartOf', 'rail.target']] satisfies Lines)),
     ]),
     section('Service', [
       ['User', user],
