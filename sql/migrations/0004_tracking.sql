@@ -222,6 +222,8 @@ create index sale_by_status on program.sale (organization_id, program_id, status
 create index sale_by_time on program.sale using brin (created_at, occurred_at) with (autosummarize = on, pages_per_range = 16);
 create index sale_deleted_by_customer on program.sale (organization_id, customer_id)
   where deleted_at is not null and customer_id is not null;
+create index sale_of_unknown_customer on program.sale (organization_id, program_id, (decision ->> 'unknown_customer'))
+  where customer_id is null and decision ->> 'unknown_customer' is not null;
 create unique index sale_external_charge_unique on program.sale (organization_id, program_id, external_charge_id) where deleted_at is null;
 create unique index sale_one_first_a_customer on program.sale (organization_id, customer_id) where is_first_sale and deleted_at is null;
 call core.protect_tenant_table('program.sale');

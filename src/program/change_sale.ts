@@ -10,7 +10,7 @@ import { Problem } from '../core/values/problem.ts';
 import { takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
-import { noteDecision, recalculate, visitOf } from './earn_sale.ts';
+import { noteDecision, recalculate, undecided, visitOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { partnerOf } from './partners/partner.ts';
 import { keepStatedAmount } from './payouts/payout_statement.ts';
@@ -124,7 +124,7 @@ export async function correct(
     ...(reassigned ? { partner_id, ...(await visitOf(tx, customer, partner_id)), coupon_id: null } : {}),
   });
   await followStatus(tx, customer, before, after);
-  if (reassigned) await noteDecision(tx, after, { by: 'correction' });
+  if (reassigned) await noteDecision(tx, after, { by: 'correction', ...undecided });
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
@@ -147,7 +147,7 @@ function refuseBelowRefunded({ amount_minor, refunded_minor }: Sale): void {
 }
 
 /** A sale that had no partner was never reported: it is created now, and what was refunded of it is refunded now. */
-function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
+export function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
   if (before.partner_id !== null) {
     tx.emit(event('sale.updated', after, { previous_amount_minor: before.amount_minor }));
     return;

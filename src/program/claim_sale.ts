@@ -12,7 +12,7 @@ import { correct } from './change_sale.ts';
 import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { lockSale } from './sales/sale.ts';
+import { lockSale, sales } from './sales/sale.ts';
 import {
   claim_states,
   claimReadOperations,
@@ -75,6 +75,7 @@ export const claimOperations: Operation[] = [
       const claim = await saleClaims.get(tx, params.id, { lock: true });
       const status = transition(claim_states, claim.status, body.resolution);
       const sale_id = body.sale_id ?? claim.sale_id;
+      if (sale_id !== null) await requireOfProgram(tx, claim, sale_id);
       if (status === 'accepted') await accept(tx, { ...claim, sale_id });
       const resolution_note = body.resolution_note ?? null;
       return saleClaims.update(tx, claim.id, { status, sale_id, resolution_note, resolved_at: tx.now });
@@ -107,12 +108,17 @@ const unattributedCharge = (tx: Tx, { id: program_id }: Program, external_object
       and t.status = 'ignored' and t.reason = 'unattributed'
     order by t.id limit 1`);
 
+/** @throws Problem resource_not_found */
+async function requireOfProgram(tx: Tx, { program_id }: SaleClaim, sale_id: string): Promise<void> {
+  const sale = await sales.get(tx, sale_id, { param: 'sale_id' });
+  if (sale.program_id !== program_id) throw notFound('sale', sale_id, 'sale_id');
+}
+
 /** @throws Problem missing_parameter where no sale is known */
 async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event_id }: SaleClaim): Promise<void> {
   const program = await programs.get(tx, program_id);
   if (sale_id !== null) {
     const { sale, customer } = await lockSale(tx, sale_id, { param: 'sale_id' });
-    if (sale.program_id !== program_id) throw notFound('sale', sale_id, 'sale_id');
     await correct(tx, sale, customer, { partner_id });
     return;
   }

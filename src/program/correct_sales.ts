@@ -2,23 +2,37 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
+import { emitCorrection } from './change_sale.ts';
 import { takeBackCommissions } from './commissions/adjust.ts';
-import { choiceBy, inMonthOf, monthOf } from './commissions/earn.ts';
+import { because, commissions } from './commissions/commission.ts';
+import { followDisputes } from './commissions/disputed.ts';
+import { choiceBy, inMonthOf, monthOf, reasonsBy } from './commissions/earn.ts';
 import { rules } from './commissions/rule.ts';
 import type { Choice } from './commissions/rule_choice.ts';
-import { type Customer, lockCustomer } from './customers/customer.ts';
-import { earnSale, firstPaymentBefore, noteDecision, recalculate, termsOfRecorded, visitOf } from './earn_sale.ts';
+import { type Customer, customers, lockCustomer } from './customers/customer.ts';
+import {
+  earnSale,
+  firstPaymentBefore,
+  noteDecision,
+  recalculate,
+  termsOfRecorded,
+  undecided,
+  visitOf,
+} from './earn_sale.ts';
+import { event } from './events/event.ts';
 import {
   correctLaterSales,
   correctTiersAfter,
   correctTiersOf,
   emitMoved,
   type LaterSales,
+  namedBefore,
   type PartnerMonth,
 } from './late_sale.ts';
 import { partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { type Decision, type PlaceFacts, placeIn } from './sales/decision.ts';
+import { type Candidates, type Decision, type PlaceFacts, placeIn } from './sales/decision.ts';
+import { ownPurchaseOf } from './sales/own_purchase.ts';
 import { isAfter, isSettled, type Place } from './sales/place.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
 
@@ -27,21 +41,30 @@ const most_of_step = 50;
 
 /**
  * Corrects a step of a customer's later sales, oldest first, and has the next one done. A sale is corrected where its place decides otherwise than
- * before, by the same rules: what a merchant has changed since is not looked at, and what is settled stays.
+ * before. Both places are compared by the rules of now, so that a rule that has changed since corrects nothing by itself; what is corrected is paid by
+ * them. What is settled stays.
  */
-export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from }: LaterSales): Promise<void> {
+export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from, adopts }: LaterSales): Promise<void> {
   const customer = await lockCustomer(tx, customer_id);
   const program = await programs.get(tx, customer.program_id);
-  if (moved_from === null && !(await dependsOnPlace(tx, program))) return;
+  if (adopts)
+    await tx.all(sql`
+      update program.sale t set customer_id = ${customer_id}, is_first_sale = false, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and ${namedBefore(customer, after)}`);
+  // Where nothing depends on places, it is only said that the next sale is the first no more.
+  const isChanged = adopts || moved_from !== null || (await dependsOnPlace(tx, program));
   const later = await tx.all<Sale>(sql`
     select ${sales.columns} from ${sales.from}
     where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sales.alive} and ${isAfter(after)}
     order by t.occurred_at, t.external_charge_id collate "C"
-    limit ${most_of_step}
+    limit ${isChanged ? most_of_step : 1}
     ${lockOf(true)}`);
   for (const sale of later) await correctSale(tx, program, sale, { customer, moved_from });
   const last = later.at(-1);
-  if (last && later.length === most_of_step) correctLaterSales(tx, { customer_id, after: placeIn(last), moved_from });
+  if (last && later.length === most_of_step) {
+    const next = { customer_id, after: placeIn(last), moved_from, adopts };
+    correctLaterSales(tx, next);
+  }
 }
 
 /** Returns whether a rule of the program asks which sale of its customer one is. */
@@ -59,23 +82,40 @@ interface Owner {
 
 /** @param sale locked, after its customer */
 async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, moved_from }: Owner): Promise<void> {
-  if (!isAttributed(sale)) return;
   const { decision } = await tx.one<{ decision: Decision | null }>(
     sql`select t.decision from program.sale t where ${tenant(tx)} and t.id = ${sale.id}`,
   );
   if (!decision) return;
+  if (!isAttributed(sale)) {
+    if (customer && decision.unknown_customer) await creditSale(tx, program, sale, customer);
+    return;
+  }
   const isMoved =
     customer !== undefined &&
     sale.partner_id === moved_from &&
     customer.partner_id !== moved_from &&
     customer.tracked_by !== 'manual' &&
     (decision.by === 'customer' || decision.by === 'click' || (decision.by === 'coupon' && !sale.is_first_sale));
-  if (isMoved) await moveSale(tx, program, sale, customer);
-  else if (decision.facts) await correctRule(tx, program, sale, { customer, facts: decision.facts });
+  if (isMoved) await moveSale(tx, program, sale, { customer, candidates: decision.candidates });
+  else {
+    if (decision.by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id)
+      await noteCustomer(tx, sale, decision.candidates);
+    if (decision.facts) await correctRule(tx, program, sale, { customer, facts: decision.facts });
+  }
+  await followDisputes(tx, sale.id);
 }
 
+/** Notes that the partner is credited as the customer's. */
+const noteCustomer = (tx: Tx, sale: AttributedSale, candidates: Candidates) =>
+  noteDecision(tx, sale, { by: 'customer', candidates: { ...candidates, customer: sale.partner_id } });
+
 /** Credits a later sale to the partner whose the customer was by then. */
-async function moveSale(tx: Tx, program: Program, before: AttributedSale, customer: Customer): Promise<void> {
+async function moveSale(
+  tx: Tx,
+  program: Program,
+  before: AttributedSale,
+  { customer, candidates }: { customer: Customer; candidates: Candidates },
+): Promise<void> {
   const { partner_id } = customer;
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
   if (!partner || (await hasSettled(tx, before))) return;
@@ -83,9 +123,25 @@ async function moveSale(tx: Tx, program: Program, before: AttributedSale, custom
   const after = (await sales.update(tx, before.id, { partner_id, coupon_id: null, ...visit })) as AttributedSale;
   emitMoved(tx, after);
   await takeBackCommissions(tx, before, 'sale_corrected');
-  await noteDecision(tx, after, { by: 'customer' });
+  await noteDecision(tx, after, undecided);
+  await noteCustomer(tx, after, candidates);
   await recalculate(tx, program, after, customer, true);
   for (const id of [before.partner_id, partner_id]) await correctTiersAfter(tx, { ...after, partner_id: id });
+}
+
+/** Credits a sale that named the customer before they were known. */
+async function creditSale(tx: Tx, program: Program, before: Sale, customer: Customer): Promise<void> {
+  const { partner_id } = customer;
+  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+  await noteDecision(tx, before, { unknown_customer: null });
+  if (!partner || (await ownPurchaseOf(tx, program, { ...before, partner_id }, customer))) return;
+  const visit = await visitOf(tx, customer, partner_id);
+  const after = (await sales.update(tx, before.id, { partner_id, ...visit })) as AttributedSale;
+  emitCorrection(tx, before, after);
+  if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
+  await noteCustomer(tx, after, {});
+  await recalculate(tx, program, after, customer, true);
+  await correctTiersAfter(tx, after);
 }
 
 /** Pays a sale by another rule, or another tier, where its place asks for one. */
@@ -113,21 +169,41 @@ async function correctRule(
     choiceBy(program, sale, partner, known, terms),
     choiceBy(program, sale, partner, after, terms),
   );
-  if (isSame || (await hasSettled(tx, sale))) return void (await noteDecision(tx, sale, { facts: after }));
+  if (isSame)
+    return void (await noteDecision(tx, sale, { facts: after, ...reasonsBy(program, sale, partner, after, terms) }));
+  if (await hasSettled(tx, sale)) return;
+  if (await ownPurchaseOf(tx, program, sale, customer)) return;
   await takeBackCommissions(tx, sale, 'sale_corrected');
+  await forgetRefunded(tx, sale);
   await earnSale(tx, program, sale, customer);
+}
+
+/** The commission of a sale that is refunded in full is earned by another rule, should the refund be reversed. */
+async function forgetRefunded(tx: Tx, { id, partner_id }: AttributedSale): Promise<void> {
+  const refunded = await commissions.find(
+    tx,
+    sql`${tenant(tx)} and t.sale_id = ${id} and t.partner_id = ${partner_id} and t.kind = 'sale' and t.status = 'voided'
+      and t.void_reason = 'sale_refunded'`,
+  );
+  if (!refunded) return;
+  because(tx, 'sale_corrected');
+  await commissions.update(tx, refunded.id, { deleted_at: tx.now });
+  tx.emit(event('commission.deleted', refunded));
 }
 
 const isSameChoice = (one: Choice | null, other: Choice | null): boolean =>
   one?.rule_id === other?.rule_id && one?.rate_type === other?.rate_type && one?.rate_value === other?.rate_value;
 
-/** Returns whether a commission of the sale is paid, in a payout, or was changed or cancelled by hand. */
-const hasSettled = async (tx: Tx, { id, partner_id }: AttributedSale): Promise<boolean> =>
-  (await tx.maybe(sql`
-    select from program.commission c
+/** Returns whether a commission of the sale is settled, or was cancelled by hand. All are locked first: a payout may be taking them up. */
+async function hasSettled(tx: Tx, { id, partner_id }: AttributedSale): Promise<boolean> {
+  const earned = await tx.all<{ is_settled: boolean }>(sql`
+    select (${isSettled}) or c.edited_by_hand or c.edited_total_minor is not null as is_settled
+    from program.commission c
     where c.organization_id = ${tx.organization_id} and c.sale_id = ${id} and c.partner_id = ${partner_id}
-      and ((${isSettled}) or c.edited_by_hand or c.edited_total_minor is not null)
-    limit 1`)) !== undefined;
+    order by c.id
+    for no key update of c`);
+  return earned.some(({ is_settled }) => is_settled);
+}
 
 /** Corrects the sales of a month that are in another tier than the one that paid them, some at a time, and has the next ones done. */
 export async function correctTiers(tx: Tx, { program_id, partner_id, month, after }: PartnerMonth): Promise<void> {

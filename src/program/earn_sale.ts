@@ -26,11 +26,23 @@ export const decisionOf = (
   ...factsOf(earning),
 });
 
-const factsOf = (earning: Earning | undefined): Pick<Decision, 'facts' | 'rule_id' | 'unmet'> => ({
+const factsOf = (
+  earning: Earning | undefined,
+): Pick<Decision, 'facts' | 'rule_id' | 'unmet' | 'by_link' | 'outcome'> => ({
   facts: earning?.facts ?? null,
   rule_id: earning?.rule_id ?? null,
   unmet: earning?.unmet ?? {},
+  by_link: earning?.by_link ?? false,
+  outcome: earning ? outcomeIn(earning) : null,
 });
+
+const outcomeIn = ({ outcome, is_active }: Earning): Decision['outcome'] => {
+  if (outcome.outcome === 'commission') return 'commission';
+  return is_active ? outcome.warning : 'partner_not_active';
+};
+
+/** What is decided of a sale that earns nobody anything. */
+export const undecided = factsOf(undefined);
 
 /** Keeps what a recorded sale is decided by now. */
 export const noteDecision = (tx: Tx, { id }: Pick<Sale, 'id'>, changes: Partial<Decision>) =>
@@ -38,21 +50,27 @@ export const noteDecision = (tx: Tx, { id }: Pick<Sale, 'id'>, changes: Partial<
     update program.sale t set decision = coalesce(t.decision, ${JSON.stringify(nothing_decided)}::jsonb) || ${JSON.stringify(changes)}::jsonb
     where ${tenant(tx)} and t.id = ${id}`);
 
-const nothing_decided: Decision = { by: null, candidates: {}, facts: null, rule_id: null, unmet: {} };
+const nothing_decided: Decision = { by: null, candidates: {}, ...undecided };
 
 /** Reads when the customer of a recorded sale first paid; null where by that sale. */
 export async function firstPaymentBefore(tx: Tx, { id, customer_id, is_first_sale }: Sale): Promise<string | null> {
   if (customer_id === null || is_first_sale) return null;
-  const first = await tx.maybe<{ occurred_at: string }>(sql`
-    select t.occurred_at from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and t.id <> ${id}
-    order by t.occurred_at limit 1`);
-  return first?.occurred_at ?? null;
+  const ofCustomer = sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and t.id <> ${id}`;
+  const { first_at } = await tx.one<{ first_at: string | null }>(sql`
+    select coalesce(
+      (select t.occurred_at from program.sale t where ${ofCustomer} and t.is_first_sale),
+      (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1)
+    ) as first_at`);
+  return first_at;
 }
 
 /** The terms of a recorded sale, as of its place. */
 export const termsOfRecorded = (tx: Tx, sale: AttributedSale, customer: Customer | undefined) =>
-  termsOfOne(tx, { ...sale, customer_id: customer?.id, came_by: sale }, { ...placeIn(sale), sale_id: sale.id });
+  termsOfOne(
+    tx,
+    { ...sale, customer_id: customer?.id, came_by: sale },
+    { ...placeIn(sale), sale_id: sale.id, has_later: true },
+  );
 
 /**
  * Pays a recorded sale by the rules as they are now, on what is not refunded of it. A partner who has earned by it before earns again only where

@@ -25,13 +25,23 @@ const no_credit_reasons = {
   not_first_sale: "A coupon counts on a customer's first sale only.",
   coupon_without_partner:
     'No active coupon has this external_id, its partner cannot earn, or the program was paused when the sale was recorded.',
-  coupon_used: 'The coupon of another partner takes precedence on the first sale.',
+  coupon_used: 'The coupon of the sale takes precedence on the first sale.',
   customer_known: 'A click credits nobody where the customer is known.',
   click_without_credit: 'The click earned no credit, or its attribution window has ended.',
   own_purchase: "It is the partner's own purchase, and the program blocks self-referrals.",
   corrected: 'A correction of the sale named another partner.',
 } as const;
 type NoCredit = keyof typeof no_credit_reasons;
+
+const no_commission_reasons = {
+  no_partner_attributed: 'Nobody is credited with the sale: see the candidates.',
+  own_purchase: "It is the partner's own purchase, and the program blocks self-referrals.",
+  partner_not_active: 'The partner was not active.',
+  no_commission_from_rules: 'No rule applied, or its amount came to 0.',
+  fixed_rate_currency_mismatch:
+    "The rule pays a fixed amount in the program's currency, and the sale is in another one. Amounts are not converted.",
+} as const;
+type NoCommission = keyof typeof no_commission_reasons;
 
 const condition_texts: Record<Condition, string> = {
   status: 'The rule is switched off.',
@@ -94,8 +104,10 @@ const SaleExplanation = z
           rule_id: id('flw'),
           name: text.describe('The name that the rule has now.'),
           outcome: z
-            .enum(['pays', 'outranked', 'does_not_apply'])
-            .describe('`outranked`: it applies, and another rule comes first.'),
+            .enum(['chosen', 'outranked', 'does_not_apply'])
+            .describe(
+              '`chosen`: it decides. `outranked`: it applies, and another rule or the rate of the link comes first.',
+            ),
           condition: z
             .enum(condition_names as [Condition, ...Condition[]])
             .nullable()
@@ -103,7 +115,9 @@ const SaleExplanation = z
           message: z.string().describe('The outcome in words.'),
         }),
       )
-      .describe('The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited.'),
+      .describe(
+        'The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited, the partner is not active, or a person gave the sale to the partner.',
+      ),
     base: z
       .object({
         ...sales.record.pick({ amount_minor: true, tax_minor: true, shipping_minor: true, fee_minor: true }).shape,
@@ -129,7 +143,7 @@ export const explainSaleOperation: Operation = operation({
   scope: 'sales:read',
   further_scopes: ['commissions:read', 'rules:read'],
   summary: 'Explains why a sale is credited and paid as it is.',
-  doc: 'Shows who was considered and why they are credited or not, each active rule and why it pays or not, what the rate applies to, and each commission with when it matures and why it is on hold. What is shown was decided when the sale was recorded, or when it was last decided again: when a partner is named in a correction, or an earlier sale of the customer comes late.',
+  doc: 'Shows who was considered and why they are credited or not, each active rule and why it pays or not, what the rate applies to, and each commission with when it matures and why it is on hold. What is shown was decided when the sale was recorded, or when it was last decided again: when a correction gives it to another partner, or an earlier sale of the customer comes late.',
   params: idParams,
   reply: SaleExplanation,
   async run({ tx, params }) {
@@ -144,6 +158,7 @@ export const explainSaleOperation: Operation = operation({
     const { amount_minor, refunded_minor } = sale;
     const base_minor = isNet ? sale.net_amount_minor : amount_minor;
     const facts = decision?.facts;
+    const reason = noCommissionReason(sale, decision, own_of);
     return {
       object: 'sale_explanation' as const,
       sale_id: sale.id,
@@ -154,6 +169,9 @@ export const explainSaleOperation: Operation = operation({
       first_sale_at: facts?.first_sale_at ?? null,
       month_before: facts?.month ?? null,
       rules: await rulesOf(tx, decision),
+      link_rate: decision?.by_link ?? false,
+      no_commission_reason: reason,
+      no_commission_message: reason && no_commission_reasons[reason],
       base: {
         ...{ amount_minor, refunded_minor, net_amount_minor: sale.net_amount_minor, currency: sale.currency },
         ...{ tax_minor: sale.tax_minor, shipping_minor: sale.shipping_minor, fee_minor: sale.fee_minor },
@@ -165,6 +183,13 @@ export const explainSaleOperation: Operation = operation({
   },
 });
 
+function noCommissionReason(sale: Sale, decision: Decision | null, own_of: string | null): NoCommission | null {
+  if (sale.partner_id === null) return own_of === null ? 'no_partner_attributed' : 'own_purchase';
+  if (own_of === sale.partner_id) return 'own_purchase';
+  const outcome = decision?.outcome ?? null;
+  return outcome === 'commission' ? null : outcome;
+}
+
 type By = (typeof credited_by)[number];
 
 function candidatesOf(sale: Sale, decision: Decision | null, own_of: string | null) {
@@ -174,13 +199,15 @@ function candidatesOf(sale: Sale, decision: Decision | null, own_of: string | nu
     .filter((by) => candidates[by] !== undefined)
     .map((by) => {
       const partner_id = partnerOf(candidates, by);
-      const isCredited = sale.partner_id !== null && credited === by;
+      const isCredited =
+        partner_id !== null && partner_id === sale.partner_id && (credited === by || credited === 'correction');
       const reason = isCredited ? ('credited' as const) : reasonOf(decision, by, { partner_id, own_of, sale });
       return {
         ...{ by, partner_id, credited: isCredited, reason },
         external_coupon_id: by === 'coupon' ? (candidates.coupon?.external_id ?? null) : null,
         click_id: by === 'click' ? (candidates.click?.click_id ?? null) : null,
-        message: reason === 'credited' ? credit_reasons[by] : no_credit_reasons[reason],
+        message:
+          reason === 'credited' ? credit_reasons[credited === 'correction' ? credited : by] : no_credit_reasons[reason],
       };
     });
 }
@@ -200,10 +227,8 @@ function reasonOf(
   if (partner_id !== null && partner_id === own_of) return 'own_purchase';
   if (candidates.partner_id !== undefined) return 'partner_id_sent';
   if (by === 'coupon') return partner_id === null ? 'coupon_without_partner' : 'not_first_sale';
-  if (credited === 'coupon') return 'coupon_used';
-  if (by === 'click')
-    return sale.customer_id !== null && credited === 'customer' ? 'customer_known' : 'click_without_credit';
-  return 'own_purchase';
+  if (credited === 'coupon' || candidates.coupon?.partner_id) return 'coupon_used';
+  return by === 'click' && sale.customer_id !== null ? 'customer_known' : 'click_without_credit';
 }
 
 async function rulesOf(tx: Tx, decision: Decision | null) {
@@ -218,12 +243,13 @@ async function rulesOf(tx: Tx, decision: Decision | null) {
 }
 
 function outcomeOf(pays: boolean, condition: string) {
-  if (pays) return { outcome: 'pays' as const, condition: null, message: 'The rule is the first of those that apply.' };
+  if (pays)
+    return { outcome: 'chosen' as const, condition: null, message: 'The rule is the first of those that apply.' };
   if (condition === '')
     return {
       outcome: 'outranked' as const,
       condition: null,
-      message: 'The rule applies, and another one comes first.',
+      message: 'The rule applies, and another rule or the rate of the link comes first.',
     };
   const unmet = condition as Condition;
   return { outcome: 'does_not_apply' as const, condition: unmet, message: condition_texts[unmet] };

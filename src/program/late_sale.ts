@@ -1,8 +1,9 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { inMonthOf } from './commissions/earn.ts';
 import { rules } from './commissions/rule.ts';
+import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { placeIn } from './sales/decision.ts';
 import { isAfter, type Place } from './sales/place.ts';
@@ -14,6 +15,8 @@ export interface LaterSales {
   after: Place;
   /** Whose the customer was until a late first sale changed that. */
   moved_from: string | null;
+  /** Whether sales after the place, which named the customer before they were known, are theirs now. */
+  adopts: boolean;
 }
 
 /** Has the sales corrected that come after a late one, or after what is refunded late. */
@@ -32,8 +35,19 @@ export async function correctSalesAfterRefund(tx: Tx, before: Sale, after: Sale,
     select from program.sale t
     where ${tenant(tx)} and t.customer_id = ${after.customer_id} and t.deleted_at is null and ${isAfter(place)}
     limit 1`);
-  if (later) correctLaterSales(tx, { customer_id: after.customer_id, after: place, moved_from: null });
+  if (later) correctLaterSales(tx, { customer_id: after.customer_id, after: place, moved_from: null, adopts: false });
 }
+
+/** Selects the sales `t` that named a customer before they were known, and come after a place. */
+export const namedBefore = ({ program_id, external_customer_id }: Customer, place: Place): Sql => sql`
+  t.program_id = ${program_id} and t.customer_id is null and t.deleted_at is null
+  and t.decision ->> 'unknown_customer' = ${external_customer_id} and ${isAfter(place)}`;
+
+/** Returns whether a sale that recorded a customer comes late: sales after it named them. */
+export const isNamedBefore = async (tx: Tx, customer: Customer, place: Place): Promise<boolean> =>
+  customer.external_customer_id !== null &&
+  (await tx.maybe(sql`select from program.sale t where ${tenant(tx)} and ${namedBefore(customer, place)} limit 1`)) !==
+    undefined;
 
 /** Ends that a sale is its customer's first: an earlier one is. */
 export async function displaceFirstSale(tx: Tx, id: string): Promise<void> {

@@ -117,6 +117,9 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
     update program.sale t
     set metadata = null, external_subscription_id = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${traces.sale_ids})`);
+  await tx.all(sql`
+    update program.sale t set decision = t.decision - 'unknown_customer'
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.customer_id is null and t.decision ->> 'unknown_customer' = ${customer.external_customer_id}`);
   await eraseFromInbox(tx, customer);
   await tx.all(sql`
     update program.sale_claim t set email = null, note = null, updated_at = ${tx.now}::timestamptz where ${claimsAbout(tx, customer, traces)}`);

@@ -7,14 +7,15 @@ import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
-import { type Earning, earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
+import { type AsOf, type Earning, earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
+import { correctLaterStep } from './correct_sales.ts';
 import { type Attribution, type Customer, createCustomer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { endSelfReferral } from './customers/self_referral.ts';
 import { createCustomerOfReferral } from './customers/sign_up.ts';
 import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
-import { correctLaterSales, correctTiersAfter, displaceFirstSale } from './late_sale.ts';
+import { correctTiersAfter, displaceFirstSale, isNamedBefore } from './late_sale.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
@@ -22,8 +23,7 @@ import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
 import { placeIn } from './sales/decision.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
-import { describedCustomer, findNamed, type Payer, payerOf } from './sales/payer.ts';
-import type { Place } from './sales/place.ts';
+import { describedCustomer, externalIdOf, findNamed, type Payer, payerOf } from './sales/payer.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { saleReportFilters } from './sales/sale_filter.ts';
 import { type Referral, referrals } from './tracking/referral.ts';
@@ -128,16 +128,15 @@ async function creditAndTermsOf(
   body: NewSale,
   payer: Payer,
 ): Promise<{ credit: Credit; terms?: Terms }> {
-  const termsFor = (partner_id: string, { customer, referred }: Payer, place?: Place) => {
+  const termsFor = (partner_id: string, { customer, referred }: Payer, place: AsOf) => {
     const came_by = customer ? visitedBy(customer) : visitOf(referred);
     return termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by }, place);
   };
   const { occurred_at: at = tx.now, external_charge_id: charge } = body;
-  const after_refund = payer.customer?.status === 'refunded';
   const likely = likelyPartner(body, payer);
   const [credit, likely_terms] = await together([
     creditOf(tx, program, body, payer),
-    likely === undefined ? undefined : termsFor(likely, payer, after_refund ? { at, charge } : undefined),
+    likely === undefined ? undefined : termsFor(likely, payer, { at, charge, has_later: false }),
   ]);
   const partner = credit.attribution?.partner;
   if (!partner) return { credit };
@@ -169,7 +168,9 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
   if (own_purchase && referred?.partner.id === own_purchase.partner_id) await endSelfReferral(tx, referred.referral);
   if (place.displaced_id !== null) await displaceFirstSale(tx, place.displaced_id);
   const customer = await writePayer(tx, program, decided);
-  const draft = { ...decided.draft, customer_id: customer?.id ?? null, decision: decisionOf(credit, earning) };
+  const unknown_customer = customer ? null : (externalIdOf(decided.body) ?? null);
+  const decision = { ...decisionOf(credit, earning), ...(unknown_customer ? { unknown_customer } : {}) };
+  const draft = { ...decided.draft, customer_id: customer?.id ?? null, decision };
   const [sale, commission] = await together([
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
@@ -177,13 +178,22 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
   const before = decided.payer.customer?.partner_id ?? null;
   const moved_from = customer && customer.partner_id !== before ? before : null;
-  if (place.has_later && customer)
-    correctLaterSales(tx, { customer_id: customer.id, after: placeIn(sale), moved_from });
-  if (!attribution || !earning || !earned) return outcomeOf(sale, [], 'no_partner_attributed');
+  const isLateMaker = decided.body.occurred_at !== undefined && (!decided.payer.customer || place.is_before_customer);
+  const adopts = customer !== undefined && isLateMaker && (await isNamedBefore(tx, customer, placeIn(sale)));
+  // Fifty at once, so that no payout takes up what is to change; a job corrects the others.
+  const correct = async () => {
+    if (customer && (place.has_later || adopts))
+      await correctLaterStep(tx, { customer_id: customer.id, after: placeIn(sale), moved_from, adopts });
+  };
+  if (!attribution || !earning || !earned) {
+    await correct();
+    return outcomeOf(sale, [], 'no_partner_attributed');
+  }
   tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
   if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
   if (commission) tx.emit(event('commission.created', commission));
   if (sale.is_first_sale && customer) await convert(tx, program, sale, customer);
+  await correct();
   if (earning.has_tiers) await correctTiersAfter(tx, { ...sale, partner_id: attribution.partner.id });
   return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
 }

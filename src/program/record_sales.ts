@@ -209,13 +209,13 @@ async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
   for (const [nth, one] of named.entries()) {
     const { customer, body } = one;
     const terms = terms_of_all[nth] as Terms;
-    const { first_at: first_sale_at, last_at = '' } = times.get(customer.id) ?? {};
+    const { first_at: first_sale_at, last_at = '', refunded_at = null } = times.get(customer.id) ?? {};
     const partner = by_id.get(one.partner_id);
-    const isAlone =
-      (!last_of.has(customer.id) && customer.status !== 'refunded') ||
-      terms.rules.every(({ max_payments }) => max_payments === null);
     const last = [last_at, last_of.get(customer.id) ?? ''].sort().at(-1) as string;
     const at = body.occurred_at ?? (last < tx.now ? tx.now : later(last, 1));
+    const isAlone =
+      (!last_of.has(customer.id) && (refunded_at === null || refunded_at < at)) ||
+      terms.rules.every(({ max_payments }) => max_payments === null);
     // At the same millisecond the ids of the charges decide, which record_sale.ts compares.
     const isFurther =
       first_sale_at !== undefined && at > last && (body.occurred_at !== undefined || last < later(tx.now, 1_000));

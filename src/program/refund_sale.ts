@@ -6,13 +6,15 @@ import { tenant } from '../core/resource/resource.ts';
 import { textDetail, withWarnings } from '../core/values/detail.ts';
 import { requireState, text } from '../core/values/fields.ts';
 import { Problem } from '../core/values/problem.ts';
-import { adjustCommissions } from './commissions/adjust.ts';
+import { adjustCommissions, hasEverEarned } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
-import type { Customer } from './customers/customer.ts';
+import { type Customer, lockCustomer } from './customers/customer.ts';
+import { earnSale } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { correctSalesAfterRefund } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
+import { programs } from './programs/program.ts';
 import {
   NewRefund,
   type Refund,
@@ -145,9 +147,19 @@ async function followRefunds(
   refund: Refund,
 ): Promise<void> {
   await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
-  await adjustCommissions(tx, sale, cause, refund.id);
+  if (cause === 'sale_refunded' || (await hasEverEarned(tx, sale))) await adjustCommissions(tx, sale, cause, refund.id);
+  else await earnAfterReversal(tx, sale);
   await followDisputes(tx, sale.id);
   assessLater(tx, 'sale', sale.id);
+}
+
+/** A sale that was decided anew while it was refunded in full earned its partner nothing then. */
+async function earnAfterReversal(tx: Tx, sale: AttributedSale): Promise<void> {
+  const decided = await tx.maybe(sql`
+    select from program.sale t where ${tenant(tx)} and t.id = ${sale.id} and t.decision ->> 'outcome' = 'commission'`);
+  if (!decided) return;
+  const customer = sale.customer_id === null ? undefined : await lockCustomer(tx, sale.customer_id);
+  await earnSale(tx, await programs.get(tx, sale.program_id), sale, customer);
 }
 
 /**

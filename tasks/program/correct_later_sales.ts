@@ -10,6 +10,7 @@ export default task({
       customer_id: z.string(),
       after: z.object({ at: z.string(), charge: z.string() }),
       moved_from: z.string().nullable(),
+      adopts: z.boolean(),
     },
   }),
   run: ({ tx, payload }) => correctLaterStep(tx, payload),

@@ -36,7 +36,7 @@ const efforts = {
   /** Sales to which something is done up to 14 times. */
   sales: { test: 10, soak: 200 },
   /** Histories of sales that arrive in another order. */
-  order_runs: { test: 12, soak: 400 },
+  order_runs: { test: 12, soak: 60 },
   /** Runs of the model of payouts, of 25 to 50 steps each. */
   payout_model_runs: { test: 2, soak: 12 },
   /** Commissions of one payout, which a worker settles. */

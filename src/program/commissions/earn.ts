@@ -44,8 +44,20 @@ export interface Earning {
   facts: PlaceFacts;
   rule_id: string | null;
   unmet: Decision['unmet'];
+  /** Whether the partner can earn. */
+  is_active: boolean;
+  /** Whether the rate is that of the link that the customer came by. */
+  by_link: boolean;
   /** Whether a rule of the partner has tiers: later sales of the month may be in another one. */
   has_tiers: boolean;
+}
+
+/** The place of a sale as of which payments are counted. */
+export interface AsOf extends Place {
+  /** Whose own commissions are not counted. */
+  sale_id?: string;
+  /** Whether the customer has sales after it, which are not counted unless they are settled. */
+  has_later: boolean;
 }
 
 /** A sale, recorded or about to be. */
@@ -73,9 +85,9 @@ export interface Sold {
 
 /**
  * The terms of sales, in their order, all read at once.
- * @param place of the one sale: payments after it are not counted. Left out for sales that come after all that their customers have paid.
+ * @param place of the one sale, whose payments are counted as of then. Left out for sales that come after all that their customers paid and got back.
  */
-export async function termsOf(tx: Tx, many: Sold[], place?: Place & { sale_id?: string }): Promise<Terms[]> {
+export async function termsOf(tx: Tx, many: Sold[], place?: AsOf): Promise<Terms[]> {
   const program_ids = unique(many.map(({ program_id }) => program_id));
   const partner_ids = unique(many.map(({ partner_id }) => partner_id));
   const customer_ids = unique(many.flatMap(({ customer_id }) => customer_id ?? []));
@@ -100,7 +112,7 @@ export async function termsOf(tx: Tx, many: Sold[], place?: Place & { sale_id?: 
 }
 
 /** @param place see `termsOf` */
-export const termsOfOne = async (tx: Tx, sold: Sold, place?: Place & { sale_id?: string }): Promise<Terms> =>
+export const termsOfOne = async (tx: Tx, sold: Sold, place?: AsOf): Promise<Terms> =>
   (await termsOf(tx, [sold], place))[0] as Terms;
 
 const unique = (values: string[]): string[] => [...new Set(values)];
@@ -114,12 +126,12 @@ function paymentsOf(
   tx: Tx,
   customer_ids: string[],
   isApplied: Sql,
-  place: (Place & { sale_id?: string }) | undefined,
+  place: AsOf | undefined,
 ): Promise<{ customer_id: string; rule_id: string; payments: number }[]> {
   const isCounted = sql`c.deleted_at is null and c.status not in ${uncounted_statuses}`;
   const ofRule = sql`c.organization_id = t.organization_id and c.customer_id = u.id and c.rule_id = t.id
     and c.sale_id is distinct from ${place?.sale_id ?? null}`;
-  const isPlaced = place
+  const isPlaced = place?.has_later
     ? sql`and (${isSettled} or exists (
         select from program.sale s
         where s.organization_id = c.organization_id and s.id = c.sale_id
@@ -129,10 +141,12 @@ function paymentsOf(
     ? sql`+ (
         select count(*) from (
           select from program.sale s
+          join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.rule_id = t.id
           where s.organization_id = u.organization_id and s.customer_id = u.id and s.deleted_at is null and s.status = 'refunded'
             and s.refunded_at >= ${place.at}::timestamptz
             and (s.occurred_at, s.external_charge_id collate "C") < (${place.at}::timestamptz, ${place.charge})
-            and s.decision ->> 'rule_id' = t.id
+          group by s.id
+          having bool_or(c.kind = 'sale') and coalesce(sum(c.amount_minor) filter (where ${isCounted}), 0) <= 0
           limit t.max_payments
         ) as refunded_since
       )`
@@ -172,21 +186,26 @@ export async function earnedBy(
       facts,
       rule_id: null,
       unmet: {},
+      by_link: false,
+      is_active: false,
       has_tiers,
     };
   const context = contextOf(program, sale, partner, facts, terms);
   const rule_id = chooseRule(terms.rules, context)?.rule_id ?? null;
   const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
   if (isTiered) facts.month = await monthOf(tx, sale);
-  const unmet = Object.fromEntries(
-    terms.rules
+  const unmet = unmetOf(terms, rule_id, context);
+  const outcome = exactly(() => commissionFor(terms.rules, { ...context, ...monthIn(facts) }));
+  return { outcome, facts, rule_id, unmet, has_tiers, by_link: context.rate_override !== null, is_active: true };
+}
+
+const unmetOf = ({ rules }: Terms, rule_id: string | null, context: SaleContext): Decision['unmet'] =>
+  Object.fromEntries(
+    rules
       .filter(({ id }) => id !== rule_id)
       .slice(0, most_explained)
       .map((rule) => [rule.id, unmetBy(rule, context) ?? '']),
   );
-  const outcome = exactly(() => commissionFor(terms.rules, { ...context, ...monthIn(facts) }));
-  return { outcome, facts, rule_id, unmet, has_tiers };
-}
 
 /** The number of rules that a sale keeps its reasons of. */
 const most_explained = 50;
@@ -201,6 +220,19 @@ export function choiceBy(
 ): Choice | null {
   if (partner.status !== 'active' || sale.amount_minor === 0) return null;
   return chooseRule(terms.rules, { ...contextOf(program, sale, partner, facts, terms), ...monthIn(facts) });
+}
+
+/** Returns the reasons of the rules, if the place of the sale had these facts. */
+export function reasonsBy(
+  program: Program,
+  sale: EarningSale,
+  partner: Partner,
+  facts: PlaceFacts,
+  terms: Terms,
+): Pick<Decision, 'rule_id' | 'unmet'> {
+  const context = { ...contextOf(program, sale, partner, facts, terms), ...monthIn(facts) };
+  const rule_id = chooseRule(terms.rules, context)?.rule_id ?? null;
+  return { rule_id, unmet: unmetOf(terms, rule_id, context) };
 }
 
 const monthIn = ({ month }: PlaceFacts) => ({

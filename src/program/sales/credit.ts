@@ -9,7 +9,7 @@ import { type Program, program_states } from '../programs/program.ts';
 import type { Candidates, CreditedBy } from './decision.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 import type { CustomerClaim, Payer } from './payer.ts';
-import { type CustomerPlace, placeOf, placeOfUnknown } from './place.ts';
+import { type CustomerPlace, lockLater, placeOf, placeOfUnknown } from './place.ts';
 
 /** The fields of a sale that name who brought its customer. */
 interface Claim extends CustomerClaim {
@@ -50,10 +50,11 @@ export type Binding = Partial<
 export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Payer): Promise<Credit> {
   const { customer } = payer;
   const { occurred_at, external_charge_id: charge } = claim;
-  const [place, likely] = await together([
+  const [found, likely] = await together([
     customer ? placeOf(tx, customer.id, occurred_at, charge) : placeOfUnknown({ at: occurred_at ?? tx.now, charge }),
     candidatesOf(tx, program, claim, payer),
   ]);
+  const place = customer && found.has_later ? await placeAmongLocked(tx, customer, found, claim) : found;
   const as_of = await payerAsOf(tx, program, claim, payer, place);
   const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of);
   const chosen = chosenOf(candidates, place.is_first_sale);
@@ -82,18 +83,28 @@ async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, p
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 
+async function placeAmongLocked(
+  tx: Tx,
+  { id }: Customer,
+  place: CustomerPlace,
+  { occurred_at }: Claim,
+): Promise<CustomerPlace> {
+  await lockLater(tx, id, place);
+  return placeOf(tx, id, occurred_at, place.charge);
+}
+
 /** A match by coupon binds the customer. A late first sale ends what the coupon of a later one changed, or records the customer from its own time on. */
 function bindingOf(
   { occurred_at }: Claim,
   { customer }: Payer,
   as_of: Payer,
-  { origin, is_before_customer }: CustomerPlace,
+  { origin, is_before_customer, is_first_sale, has_later }: CustomerPlace,
   chosen: Attribution | undefined,
 ): Binding {
   if (!customer) return { known_from: occurred_at ?? null };
   const { coupon_id = null, partner, tracked_by } = chosen ?? {};
   if (is_before_customer) {
-    if (!partner) return {};
+    if (!partner || !is_first_sale) return {};
     const referral = as_of.referred?.referral;
     return {
       ...{
@@ -105,6 +116,7 @@ function bindingOf(
       ...{ referral_id: referral?.id ?? null, link_id: referral?.link_id ?? null, ...no_origin },
     };
   }
+  if (has_later && customer.tracked_by === 'manual') return {};
   if (coupon_id && partner) {
     const { partner_id, tracked_by: before } = origin ?? customer;
     return {
@@ -216,13 +228,21 @@ async function ownPurchase(
   return ownPurchaseBy(tx, program, attribution.partner, { email, click });
 }
 
-/** Reads the time of the first payment of customers, and of their last. By an index: however many sales there are, two of each are read. */
-export async function firstSalesOf(
-  tx: Tx,
-  customer_ids: string[],
-): Promise<Map<string, { first_at: string; last_at: string }>> {
-  const found = await tx.all<{ customer_id: string; first_at: string; last_at: string }>(sql`
-    select g.customer_id, f.occurred_at as first_at, l.occurred_at as last_at
+interface Times {
+  first_at: string;
+  last_at: string;
+  refunded_at: string | null;
+}
+
+/** Reads the time of the first payment of customers, of their last, and of the last full refund. By indexes: of however many sales, a few are read. */
+export async function firstSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, Times>> {
+  const found = await tx.all<Times & { customer_id: string }>(sql`
+    select
+      g.customer_id, f.occurred_at as first_at, l.occurred_at as last_at, (
+        select t.refunded_at from program.sale t
+        where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null and t.status = 'refunded'
+        order by t.refunded_at desc limit 1
+      ) as refunded_at
     from unnest(${customer_ids}::text[]) as g (customer_id)
     cross join lateral (
       select t.occurred_at from program.sale t
@@ -234,5 +254,5 @@ export async function firstSalesOf(
       where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
       order by t.occurred_at desc limit 1
     ) l`);
-  return new Map(found.map(({ customer_id, first_at, last_at }) => [customer_id, { first_at, last_at }]));
+  return new Map(found.map(({ customer_id, ...times }) => [customer_id, times]));
 }

@@ -29,11 +29,17 @@ export interface PlaceFacts {
 export interface Decision {
   by: CreditedBy | null;
   candidates: Candidates;
+  /** The processor's id of the customer, where the sale named one who was not known. An earlier sale that comes late may make them known. */
+  unknown_customer?: string | null;
   /** Null where nobody is credited: no rule was asked. */
   facts: PlaceFacts | null;
   /** The rule that pays, and of each other one that was active the first condition that did not hold. "": it applied, and another one came first. */
   rule_id: string | null;
   unmet: Record<string, string>;
+  /** Whether the rate is that of the link, and no rule's. */
+  by_link: boolean;
+  /** What the sale came to when it was decided: a commission, or why there is none. Null where nobody is credited. */
+  outcome: 'commission' | 'partner_not_active' | 'no_commission_from_rules' | 'fixed_rate_currency_mismatch' | null;
 }
 
 /** A recorded sale's place. */

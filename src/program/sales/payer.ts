@@ -110,7 +110,7 @@ async function customerOf(tx: Tx, program_id: string, id: string): Promise<Custo
   return customer;
 }
 
-const externalIdOf = ({ external_customer_id, customer }: CustomerClaim): string | undefined =>
+export const externalIdOf = ({ external_customer_id, customer }: CustomerClaim): string | undefined =>
   external_customer_id ?? customer?.external_customer_id;
 
 const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>

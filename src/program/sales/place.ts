@@ -18,11 +18,12 @@ export const isAfter = ({ at, charge }: Place): Sql =>
   sql`(t.occurred_at, t.external_charge_id collate "C") > (${at}::timestamptz, ${charge})`;
 
 /**
- * Selects the commissions `c` that the place of another sale changes no more: they are paid, in a payout, or edited by hand. "What is paid stays":
- * such a sale comes before every sale that is recorded after it.
+ * Selects the commissions `c` that the place of another sale changes no more: they are paid, in a payout, approved, put on hold or edited by hand.
+ * "What is paid stays": such a sale comes before every sale that is recorded after it.
  */
 export const isSettled = sql`c.deleted_at is null and c.status not in ('voided', 'rejected')
-  and (c.status = 'paid' or c.payout_id is not null or c.edited_by_hand or c.edited_total_minor is not null)`;
+  and (c.status = 'paid' or c.payout_id is not null or c.approved_at is not null or c.edited_by_hand or c.edited_total_minor is not null
+    or c.status = 'on_hold' and c.hold_reason is distinct from 'dispute')`;
 
 /** The place of a sale among those of its customer. */
 export interface CustomerPlace extends Place {
@@ -70,7 +71,7 @@ export async function placeOf(
   }>(sql`
     select
       p.at, c.origin_partner_id, c.origin_tracked_by, coalesce(p.at <= c.known_from, false) as is_before_customer,
-      (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1) as first_at,
+      coalesce(f.occurred_at, (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1)) as first_at,
       exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") < (p.at, ${charge})) as has_earlier,
       exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
       f.id as first_id,
@@ -96,10 +97,23 @@ export async function placeOf(
   return {
     ...{ at, charge, is_first_sale, has_later, displaced_id },
     first_sale_at: is_first_sale ? null : first_at,
-    is_before_customer: found.is_before_customer && is_first_sale,
+    is_before_customer: found.is_before_customer && !found.has_earlier,
     origin:
       displaced_id !== null && found.origin_partner_id !== null && found.origin_tracked_by !== null
         ? { partner_id: found.origin_partner_id, tracked_by: found.origin_tracked_by }
         : null,
   };
 }
+
+/**
+ * Locks the commissions of a customer's sales after a place, so that no payout takes them up while it is decided what a late sale changes in them:
+ * what is settled is known from here on.
+ */
+export const lockLater = (tx: Tx, customer_id: string, place: Place) =>
+  tx.all(sql`
+    select from program.commission c
+    where c.organization_id = ${tx.organization_id} and c.deleted_at is null and c.sale_id in (
+      select t.id from program.sale t where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and ${isAfter(place)}
+    )
+    order by c.id
+    for no key update of c`);

@@ -86,7 +86,11 @@ export const NewSaleClaim = z
   .strictObject({
     program_id,
     partner_id: id('part').describe('The partner who claims the sale.'),
-    external_charge_id: externalId.optional().describe("The processor's id of the charge, or the order number."),
+    external_charge_id: externalId
+      .optional()
+      .describe(
+        "The processor's id of the charge, or the order number. If you send it, nothing else decides which sale it is.",
+      ),
     email: customerEmail.optional().describe("The customer's email address."),
     coupon_code: text
       .max(100)
@@ -112,12 +116,11 @@ export const NewSaleClaim = z
 
 export type NewSaleClaim = z.infer<typeof NewSaleClaim>;
 
-/** Finds the sale that a claim describes: by the charge, else by the customer, else by the coupon. Of several the one that is nearest in time. */
+/** Finds the sale that a claim describes: by the charge alone, if it names one, else by the customer, else by the coupon. Of several the nearest in time. */
 export async function findClaimed(tx: Tx, claim: NewSaleClaim): Promise<Sale | undefined> {
   const { external_charge_id: charge, email, coupon_code, occurred_at } = claim;
   const ofProgram = sql`${tenant(tx)} and t.program_id = ${claim.program_id}`;
-  const by_charge = charge && (await sales.find(tx, sql`${ofProgram} and t.external_charge_id = ${charge}`));
-  if (by_charge) return by_charge;
+  if (charge !== undefined) return sales.find(tx, sql`${ofProgram} and t.external_charge_id = ${charge}`);
   const nearby = occurred_at
     ? sql`t.occurred_at between ${occurred_at}::timestamptz - interval '1 day' and ${occurred_at}::timestamptz + interval '1 day'`
     : sql`true`;

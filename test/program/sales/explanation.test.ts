@@ -85,12 +85,12 @@ t.test('says of each rule why it pays or not, what the rate applies to, and when
       (await explained(shop, sale)).rules.map((rule: Json) => [rule.rule_id, rule.condition ?? rule.outcome]),
     );
   t.strictSame(await outcomes(first), {
-    ...{ [bonus.id]: 'pays', [standard.id]: 'outranked' },
+    ...{ [bonus.id]: 'chosen', [standard.id]: 'outranked' },
     ...{ [limited.id]: 'applies_to', [large.id]: 'min_sale_minor' },
   });
   await shop.sale({ customer_id });
   const third = await shop.sale({ customer_id, tax_minor: 2_000 });
-  t.match(await outcomes(third), { [bonus.id]: 'applies_to', [limited.id]: 'max_payments', [standard.id]: 'pays' });
+  t.match(await outcomes(third), { [bonus.id]: 'applies_to', [limited.id]: 'max_payments', [standard.id]: 'chosen' });
   await shop.merchant.post('/v1/disputes', { sale_id: third.id });
   await shop.refund(third, { amount_minor: 5_000 });
   const explanation = await explained(shop, third);

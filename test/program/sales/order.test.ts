@@ -220,7 +220,7 @@ t.test('a late first sale takes the bonus of a later one, and events say so', as
       ['commission.created', 'later', 2_000],
     ],
   );
-  const again = { customer_id: late.customer_id, after: placeIn(late as Sale), moved_from: null };
+  const again = { customer_id: late.customer_id, after: placeIn(late as Sale), moved_from: null, adopts: false };
   const { organization_id } = shop.merchant;
   await transaction(rail.store, { organization_id, request_id: null }, async (tx) => correctLaterSales(tx, again));
   await corrected();

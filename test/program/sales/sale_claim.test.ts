@@ -37,6 +37,7 @@ t.test('answers at once what is known of a sale', async (t) => {
     [{ coupon_code: 'bob10', occurred_at: '2026-06-05T20:00:00Z' }, 'not_found', null],
     [{ email: 'grace@customer.example.com', occurred_at: '2026-04-01T20:00:00Z' }, 'not_found', null],
     [{ external_charge_id: 'order-unknown' }, 'not_found', null],
+    [{ external_charge_id: 'order-unknown', email: 'grace@customer.example.com' }, 'not_found', null],
   ];
   for (const [fields, finding, sale_id] of cases) {
     const status = finding === 'credited' ? 'accepted' : 'open';
@@ -73,6 +74,10 @@ t.test('a claim that is accepted credits its partner, and one that is rejected c
   const other = await openShop(rail, {}, shop.merchant);
   const elsewhere = await other.sale();
   const again = await claims({ external_charge_id: 'order-3' });
+  t.match(await resolve(again, { resolution: 'rejected', sale_id: elsewhere.id }), {
+    status: 404,
+    body: { error: { param: 'sale_id' } },
+  });
   t.match(await resolve(again, { resolution: 'accepted', sale_id: elsewhere.id }), {
     status: 404,
     body: { error: { param: 'sale_id' } },

@@ -1,0 +1,193 @@
+/** Late sales where they meet refunds, disputes, holds, payouts and corrections by hand: tests that the audit of the harness checks at the end. */
+import t from 'tap';
+import { eventually, type Json, startRail } from '../../harness.ts';
+import { fresh, openShop, type Shop } from '../../shop.ts';
+
+const rail = await startRail();
+const merchant = await rail.organization();
+const day_ms = 86_400_000;
+const began = Date.now() - 140 * day_ms;
+const onDay = (day: number): string => new Date(began + day * day_ms).toISOString();
+const amountsOf = async (shop: Shop, sale: Json): Promise<number[]> =>
+  (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor);
+
+/** A program whose customers' first sales earn 5.00, and further ones 20 %, unless other rules are given. */
+async function open(
+  rules: Json[] = [{}, { name: 'Bonus', applies_to: 'first', rate_type: 'fixed', rate_value: 500, priority: 10 }],
+) {
+  const shop = await openShop(rail, {}, merchant);
+  for (const rule of rules) await shop.rule(rule);
+  const partner = await shop.partner();
+  const customer = await shop.customer({ partner_id: partner.id });
+  const buys = (day: number, fields?: Json): Promise<Json> =>
+    shop.sale({ customer_id: customer.id, occurred_at: onDay(day), ...fields });
+  const explain = ({ id }: Json): Promise<Json> => merchant.get(`/v1/sales/${id}/explanation`);
+  return { shop, partner, customer, buys, explain };
+}
+
+t.test('a disputed sale is on hold by whatever rule pays it', async (t) => {
+  const { shop, buys } = await open();
+  const later = await buys(20);
+  const dispute = await merchant.post('/v1/disputes', { sale_id: later.id });
+  await buys(5);
+  t.match(await shop.commissionsOf(later), [{ amount_minor: 2_000, status: 'on_hold', hold_reason: 'dispute' }]);
+  await merchant.post(`/v1/disputes/${dispute.id}/close`, { outcome: 'won' });
+  t.match(await shop.commissionsOf(later), [{ amount_minor: 2_000, hold_reason: null }]);
+});
+
+t.test('what a person approved or put on hold stays, and the late sale is a further one', async (t) => {
+  for (const [action, status] of [
+    ['approve', 'approved'],
+    ['hold', 'on_hold'],
+  ] as const) {
+    const { shop, buys } = await open();
+    const later = await buys(130);
+    await merchant.post(`/v1/commissions/${later.commissions[0].id}/${action}`, {});
+    t.match(await buys(125), { is_first_sale: false, commissions: [{ amount_minor: 2_000 }] }, action);
+    t.match(await shop.commissionsOf(later), [{ amount_minor: 500, status }], action);
+  }
+});
+
+t.test('a later sale is corrected with the late one: no payout comes between', async (t) => {
+  const { shop, buys } = await open();
+  const later = await buys(20);
+  const late = await buys(10);
+  t.strictSame([await amountsOf(shop, late), await amountsOf(shop, later)], [[500], [2_000]]);
+});
+
+t.test('a refund that is reversed gives back what the place of the sale earns by now', async (t) => {
+  const { shop, buys } = await open();
+  const later = await buys(20);
+  await shop.refund(later);
+  await buys(5);
+  const [refund] = await shop.list('refunds', `sale_id=${later.id}`);
+  await merchant.post(`/v1/refunds/${refund?.id}/reverse`, {});
+  t.strictSame(await amountsOf(shop, later), [2_000]);
+});
+
+t.test('a sale that moved while it was refunded earns its new partner when the refund is reversed', async (t) => {
+  const { shop, buys } = await open([{}]);
+  const other = await shop.partner();
+  const coupon = await shop.coupon({ partner_id: other.id });
+  const later = await buys(20);
+  await shop.refund(later);
+  await buys(5, { coupon_external_id: coupon.external_id });
+  const [refund] = await shop.list('refunds', `sale_id=${later.id}`);
+  await merchant.post(`/v1/refunds/${refund?.id}/reverse`, {});
+  t.match(await shop.commissionsOf(later), [{ partner_id: other.id, amount_minor: 2_000 }]);
+});
+
+t.test('a partner earns nothing by their own purchase, also after a late sale', async (t) => {
+  const { shop } = await open();
+  const [other, ada] = [await shop.partner(), await shop.partner()];
+  const customer = await shop.customer({ partner_id: other.id, email: ada.email });
+  const sale = await shop.sale({ customer_id: customer.id, occurred_at: onDay(20) });
+  await merchant.patch(`/v1/sales/${sale.id}`, { partner_id: ada.id });
+  await shop.sale({ customer_id: customer.id, occurred_at: onDay(5) });
+  t.strictSame(await amountsOf(shop, sale), []);
+});
+
+t.test('a customer who was moved by hand stays where they are', async (t) => {
+  const { shop, buys, customer } = await open();
+  const [by_hand, of_coupon] = [await shop.partner(), await shop.partner()];
+  const coupon = await shop.coupon({ partner_id: of_coupon.id });
+  const later = await buys(20);
+  await merchant.patch(`/v1/customers/${customer.id}`, { partner_id: by_hand.id });
+  const late = await buys(5, { coupon_external_id: coupon.external_id });
+  t.equal(late.partner_id, of_coupon.id);
+  t.match(await merchant.get(`/v1/customers/${customer.id}`), { partner_id: by_hand.id, tracked_by: 'manual' });
+  t.equal((await merchant.get(`/v1/sales/${later.id}`)).partner_id, later.partner_id);
+});
+
+t.test('a sale that named the customer before an earlier one made them known is credited', async (t) => {
+  const { shop } = await open();
+  const partner = await shop.partner();
+  const of = { external_customer_id: fresh('named') };
+  const later = await shop.sale({ ...of, occurred_at: onDay(20) });
+  await shop.refund(later, { amount_minor: 1_000, refunded_at: onDay(21) });
+  await shop.events();
+  const late = await shop.sale({ ...of, partner_id: partner.id, occurred_at: onDay(10) });
+  t.match(await merchant.get(`/v1/sales/${later.id}`), {
+    ...{ partner_id: partner.id, customer_id: late.customer_id, is_first_sale: false },
+  });
+  t.strictSame(await amountsOf(shop, later), [1_800]);
+  t.strictSame(
+    (await shop.events()).filter(({ data }) => data.sale_id === later.id).map(({ type }) => type),
+    ['sale.created', 'sale.refunded', 'commission.created'],
+  );
+});
+
+t.test('max_payments counts what was paid as of the time of the sale', async (t) => {
+  const rules = [{ name: 'Once', max_payments: 1, rate_value: 5_000, priority: 10 }, { rate_value: 1_000 }];
+  const { shop, buys, customer } = await open(rules);
+  const first = await buys(1);
+  await shop.refund(first, { refunded_at: onDay(20) });
+  await merchant.patch(`/v1/customers/${customer.id}`, { status: 'active' });
+  t.match(await buys(10), { commissions: [{ amount_minor: 1_000 }] }, 'refunded after it');
+  t.match(await buys(30), { commissions: [{ amount_minor: 5_000 }] }, 'refunded before it');
+});
+
+t.test('a sale that a rule earned nothing by is none of its payments', async (t) => {
+  const rules = [{ name: 'Fixed', rate_type: 'fixed', rate_value: 700, max_payments: 1 }];
+  const { shop, buys } = await open(rules);
+  const euros = await buys(1, { currency: 'EUR' });
+  t.strictSame(euros.commissions, []);
+  await shop.refund(euros, { refunded_at: onDay(20) });
+  t.match(await buys(10), { commissions: [{ amount_minor: 700 }] });
+});
+
+t.test('a duration runs from the first sale, also where that is paid and a late one is earlier', async (t) => {
+  const { shop, buys } = await open([{ duration_months: 2 }]);
+  const first = await buys(20);
+  await shop.pay(first.commissions[0]);
+  const last = await buys(75);
+  await buys(5);
+  t.strictSame(await amountsOf(shop, last), [2_000]);
+});
+
+t.test("what happened before a customer was known is nobody's, also where their first sale is paid", async (t) => {
+  const { shop } = await open();
+  const partner = await shop.partner();
+  const of = { external_customer_id: fresh('known') };
+  const first = await shop.sale({ ...of, partner_id: partner.id, occurred_at: onDay(10) });
+  await shop.pay(first.commissions[0]);
+  t.match(await shop.sale({ ...of, occurred_at: onDay(9) }), { partner_id: null, customer_id: null });
+});
+
+t.test('the explanation follows the place of a sale', async (t) => {
+  const { shop, buys, explain, partner } = await open([{}, { name: 'Renewals', applies_to: 'renewals', priority: -1 }]);
+  const other = await shop.partner();
+  const coupon = await shop.coupon({ partner_id: other.id });
+  const later = await buys(20);
+  const late = await buys(10);
+  const conditionsOf = ({ rules }: Json) =>
+    Object.fromEntries(rules.map(({ name, condition, outcome }: Json) => [name, condition ?? outcome]));
+  t.match(await explain(later), { is_first_sale: false, first_sale_at: late.occurred_at });
+  t.strictSame(conditionsOf(await explain(later)), { Standard: 'chosen', Renewals: 'outranked' });
+  await buys(5, { coupon_external_id: coupon.external_id });
+  const moved = await explain(later);
+  t.equal(moved.partner_id, other.id);
+  t.strictSame(
+    moved.candidates.filter(({ credited }: Json) => credited).map(({ partner_id }: Json) => partner_id),
+    [other.id],
+    `and not ${partner.id}`,
+  );
+});
+
+t.test('many later sales are corrected by jobs, step by step', async (t) => {
+  const rules = [{ name: 'Early', max_payments: 60, rate_value: 5_000, priority: 10 }, { rate_value: 1_000 }];
+  const { shop, buys, customer } = await open(rules);
+  await buys(10);
+  const list = Array.from({ length: 70 }, (_, nth) => ({
+    ...{ program_id: shop.program_id, customer_id: customer.id, external_charge_id: fresh('many') },
+    ...{ amount_minor: 10_000, currency: 'USD', occurred_at: onDay(11 + nth) },
+  }));
+  await merchant.post('/v1/sales/bulk', list);
+  const recorded = async (nth: number): Promise<Json> =>
+    (await shop.list('sales', `external_charge_id=${list[nth]?.external_charge_id}`))[0] as Json;
+  const last_early = await recorded(58);
+  t.strictSame(await amountsOf(shop, last_early), [5_000]);
+  await buys(5);
+  await eventually(async () => (await amountsOf(shop, last_early))[0] === 1_000, 'the 61st payment to be no early one');
+  t.strictSame(await amountsOf(shop, await recorded(57)), [5_000]);
+});
