@@ -9,6 +9,7 @@ import { createServer, type ServerLimits } from './core/http/server.ts';
 import { blockerLog } from './core/postgres/blockers.ts';
 import { logFailure } from './core/postgres/outage.ts';
 import type { Store } from './core/postgres/transaction.ts';
+import { known_scopes } from './core/resource/scope.ts';
 import type { Services } from './core/resource/services.ts';
 import { readTimeZones } from './core/resource/time_zones.ts';
 import { Thread } from './core/threads/thread.ts';
@@ -71,6 +72,7 @@ function mountProduct(
 ): void {
   const { operations, events, mountRoutes } = product;
   mountDescription(app, events.path, loadTexts);
+  for (const scope of product.scopes) known_scopes.add(scope);
   mountOperations(app, operations, store, services);
   mountRoutes?.(app, store, services);
 }

@@ -107,6 +107,7 @@ const Environment = z.object({
   MAIL_RETENTION_DAYS: integer(7, 3_650)
     .default(90)
     .describe('Days that mail to people of organizations is kept in core.outgoing_mail.'),
+  AUDIT_LOG_RETENTION_DAYS: integer(30, 3_650).default(400).describe('Days that entries of the audit log are kept.'),
   RUN_RETENTION_DAYS: integer(60, 3_650).default(90).describe('Days that runs of scheduled jobs are kept.'),
   TRUSTED_PROXIES: z
     .string()

@@ -130,6 +130,7 @@ export const retentionOf = (config: Config): Retention => ({
   event_days: config.EVENT_RETENTION_DAYS,
   mail_days: config.MAIL_RETENTION_DAYS,
   run_days: config.RUN_RETENTION_DAYS,
+  audit_days: config.AUDIT_LOG_RETENTION_DAYS,
 });
 
 function providerUrls(config: Config): Record<string, string> {

@@ -50,6 +50,9 @@ function atTimesOfToday(text: string): string {
 
 /** Fields of examples that hold a login at somebody else's server, which the service would try: they are those of servers on loopback. */
 const of_servers: Record<string, string[]> = {
+  // A key gives no scope that it lacks.
+  'api_keys.create': ['scopes'],
+  'api_keys.update': ['scopes'],
   'inboxes.create': ['smtp', 'imap'],
   'search_providers.put': ['credentials'],
   'processors.put': ['credentials'],

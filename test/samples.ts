@@ -32,6 +32,8 @@ export interface Given {
 
 /** Makes the parts of an operation's sample that its schemas do not say: a state, or fields that go together. */
 const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
+  // Of no user, and with the one scope that a key needs which changes keys: every such key may change it.
+  'api_keys.create': async () => ({ scopes: ['keys:write'], for_user: false }),
   'links.create': async () => ({ value: fresh('link') }),
   'clicks.create': async (world) => ({ value: (await world.fixture('links')).value }),
   'customers.create': async (world, given) =>
@@ -76,6 +78,11 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
 
 /** The value of a field that its schema does not make up: by operation and field. */
 const special_value: Record<string, (world: World) => Promise<unknown>> = {
+  'api_keys.update: scopes': async () => ['keys:write'],
+  'api_keys.update: ip_ranges': async () => ['127.0.0.0/8'],
+  'api_keys.update: expires_at': async () => new Date(Date.now() + 3_600_000).toISOString(),
+  // A key of a member makes no owners.
+  'users.update: role': async () => 'member',
   'inboxes.update: smtp': async (world) => (await world.mailbox()).smtp,
   'campaigns.update: steps': async () => [{ subject: 'Our program', body_text: 'Hello' }],
   'campaigns.update: schedule': async () => ({ timezone: 'UTC', days: [1], from: '09:00', to: '17:00' }),

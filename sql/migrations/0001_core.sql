@@ -112,11 +112,12 @@ create table core.user_account (
   email text not null,
   name text,
   role text not null default 'owner' constraint user_role_known check (role in ('owner', 'member')),
+  removed_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, id)
 );
-comment on table core.user_account is 'A person in an organization (usr_). The owner is emailed.';
+comment on table core.user_account is 'A person in an organization (usr_). The owner is emailed. One who was removed stays, for what they did.';
 
 create table core.api_key (
   organization_id text collate "C" not null references core.organization on delete cascade,
@@ -130,18 +131,50 @@ create table core.api_key (
   last_used_at timestamptz(3),
   revoked_at timestamptz(3),
   user_id text collate "C",
+  expires_at timestamptz(3),
+  ip_ranges text[],
+  previous_secret_sha256 bytea constraint api_key_previous_secret_unique unique,
+  previous_secret_expires_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, id),
-  constraint api_key_user foreign key (organization_id, user_id) references core.user_account
+  constraint api_key_user foreign key (organization_id, user_id) references core.user_account,
+  constraint api_key_ip_ranges_not_empty check (ip_ranges <> '{}'),
+  constraint api_key_previous_secret_ends check (num_nonnulls(previous_secret_sha256, previous_secret_expires_at) <> 1)
 );
+create index api_key_by_expiry on core.api_key (expires_at) where revoked_at is null;
 comment on table core.api_key is 'API keys of organizations (key_): what each may do, and how often. Only a hash of a key is stored.';
 comment on column core.api_key.secret_sha256 is 'SHA-256 of the whole key; the key itself is shown once and never stored.';
 comment on column core.api_key.rate_limit is 'Requests in each second of the database''s clock.';
+comment on column core.api_key.expires_at is 'From when on the key is refused. Null: it does not expire.';
+comment on column core.api_key.ip_ranges is 'The networks that requests with the key may come from, in CIDR notation. Null: from everywhere.';
+comment on column core.api_key.previous_secret_sha256 is 'SHA-256 of the key before it was rotated, which is valid beside the new one for a while.';
 comment on column core.api_key.user_id is 'The person whose key it is. Null: a key of no person, which cannot approve payouts.';
 call core.protect_tenant_table('core.api_key');
 -- The columns of keys that the API may see and change are in sql/live/core/privileges.sql.
 revoke all on core.api_key from rail_api;
+
+create table core.audit_entry (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  id text collate "C" not null,
+  api_key_id text collate "C",
+  user_id text collate "C",
+  operation text not null,
+  object_id text collate "C",
+  fields text[] not null,
+  request_id text collate "C",
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, id)
+);
+comment on table core.audit_entry is 'The audit log (aud_): who changed what, written in the transaction of the change. Entries are only added, and deleted when they are old.';
+comment on column core.audit_entry.api_key_id is 'Null: the operator changed it on the command line.';
+comment on column core.audit_entry.fields is 'The names of the fields of the body: no values, which may be personal.';
+create index audit_entry_by_age on core.audit_entry (created_at);
+create index audit_entry_by_key on core.audit_entry (organization_id, api_key_id, id);
+create index audit_entry_by_user on core.audit_entry (organization_id, user_id, id);
+create index audit_entry_by_object on core.audit_entry (organization_id, object_id, id);
+create index audit_entry_by_operation on core.audit_entry (organization_id, operation, id);
+call core.protect_tenant_table('core.audit_entry');
 
 -- Unlogged: what it holds is worth one second. A commit that touches only this table does not wait for the disk. A row of its own for each second:
 -- versions that an open transaction might still see are not walked past by the requests of later seconds.

@@ -1,5 +1,15 @@
 import { type Command, Option } from 'commander';
-import { example, filled, json, listed, positiveInteger, theOnlyOrganization } from './arguments.ts';
+import {
+  example,
+  filled,
+  json,
+  listed,
+  networks,
+  positiveInteger,
+  theOnlyOrganization,
+  time,
+  wholeNumber,
+} from './arguments.ts';
 
 /** Organizations, users and keys. */
 export function addAccessCommands(rail: Command): void {
@@ -66,6 +76,26 @@ export function addAccessCommands(rail: Command): void {
     .addHelpText('after', example('npx --no rail user list --organization org_…'))
     .action(async (options) => (await import('../commands/access/user.ts')).listOrgUsers(options));
 
+  user
+    .command('update')
+    .summary('changes the name or role of a user')
+    .description('Changes the name or the role of a user. The last owner keeps the role.')
+    .argument('<id>', 'id of the user: usr_…')
+    .option('--name <name>', "the person's name", filled)
+    .addOption(new Option('--role <role>', 'owner or member').choices(['owner', 'member']))
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail user update usr_… --role owner'))
+    .action(async (id, options) => (await import('../commands/access/user.ts')).updateOrgUser(id, options));
+
+  user
+    .command('remove')
+    .summary('removes a user')
+    .description('Removes a person from their organization and revokes their keys. The last owner cannot be removed.')
+    .argument('<id>', 'id of the user: usr_…')
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail user remove usr_…'))
+    .action(async (id, options) => (await import('../commands/access/user.ts')).removeOrgUser(id, options));
+
   const key = rail.command('key').summary('manages API keys').description('Manages the API keys of organizations.');
 
   key
@@ -85,6 +115,8 @@ export function addAccessCommands(rail: Command): void {
       '--user <id>',
       "the person whose key it is: it can approve payouts and, in the recruitment service, requests with it act as that person; 'npx --no rail user list' lists them",
     )
+    .option('--expires-at <time>', 'when it expires, in ISO 8601 (default: never)', time)
+    .option('--ip <networks...>', 'networks that it may be used from, such as 203.0.113.0/24 (default: all)', networks)
     .addOption(json())
     .addHelpText(
       'after',
@@ -111,19 +143,37 @@ export function addAccessCommands(rail: Command): void {
     .action(async (id, options) => (await import('../commands/access/key.ts')).revokeApiKey(id, options));
 
   key
+    .command('rotate')
+    .summary('gives a key a new secret')
+    .description('Gives a key a new secret and prints it. The one before stays valid for a while, and then is refused.')
+    .argument('<id>', 'id of the key: key_…')
+    .option('--overlap-hours <number>', 'hours for which the key before stays valid', wholeNumber, 24)
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail key rotate key_… --overlap-hours 48'))
+    .action(async (id, options) => (await import('../commands/access/key.ts')).rotateApiKey(id, options));
+
+  key
     .command('update')
-    .summary('changes whether requests with a key must be signed')
+    .summary('changes what restricts a key')
     .description(
-      'Changes whether requests with a key must be signed, as POST /v1/inbound_signing does for the key of the request. ' +
+      'Changes the name of a key, its scopes, expiry and networks, or whether requests with it must be signed. Within a second, every process knows it. ' +
         'With --signature optional, a key works again whose owner cannot sign.',
     )
     .argument('<id>', 'id of the key: key_…')
-    .addOption(
-      new Option('--signature <kind>', 'whether requests must be signed')
-        .choices(['required', 'optional'])
-        .makeOptionMandatory(),
-    )
+    .option('--name <name>', 'name of the key', filled)
+    .option('--scope <scopes...>', 'scopes, in place of those that it has', listed)
+    .option('--expires-at <time>', 'when it expires, in ISO 8601', time)
+    .option('--no-expires', 'it does not expire')
+    .option('--ip <networks...>', 'networks that it may be used from, in place of those before', networks)
+    .option('--any-ip', 'it may be used from everywhere')
+    .addOption(new Option('--signature <kind>', 'whether requests must be signed').choices(['required', 'optional']))
     .addOption(json())
-    .addHelpText('after', example('npx --no rail key update key_… --signature optional'))
+    .addHelpText(
+      'after',
+      example(
+        'npx --no rail key update key_… --signature optional',
+        'npx --no rail key update key_… --ip 203.0.113.0/24',
+      ),
+    )
     .action(async (id, options) => (await import('../commands/access/key.ts')).updateApiKey(id, options));
 }

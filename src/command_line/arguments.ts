@@ -1,6 +1,7 @@
 /** Parses options and arguments, and documents each command. */
 import { InvalidArgumentError, Option } from 'commander';
 import { secondsIn } from '../commands/output/age.ts';
+import { isNetwork } from '../core/net/ip_range.ts';
 
 export const json = () => new Option('--json', 'print one JSON document');
 
@@ -44,6 +45,13 @@ export function repeated(text: string, before: string[] = []): string[] {
 
 export function listed(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter(Boolean)];
+}
+
+/** Takes networks in CIDR notation. */
+export function networks(text: string, before: string[] = []): string[] {
+  const wrong = listed(text).find((network) => !isNetwork(network));
+  if (wrong === undefined) return [...before, ...listed(text)];
+  throw new InvalidArgumentError(`'${wrong}' is no network, such as 203.0.113.0/24.`);
 }
 
 export function httpUrl(text: string): URL {

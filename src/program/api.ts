@@ -1,5 +1,9 @@
+import { apiKeyOperations } from '../core/access/api_key_operations.ts';
+import { auditLogOperations } from '../core/access/audit_log.ts';
 import { inboundSigningOperations } from '../core/access/inbound_signing.ts';
+import { userOperations } from '../core/access/user_operations.ts';
 import { exportOperations } from '../core/exports/export_operation.ts';
+import { withoutEntries } from '../core/resource/operation.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { ProductApi } from '../webhooks/product.ts';
 import { claimOperations } from './claim_sale.ts';
@@ -55,6 +59,12 @@ import { events } from './webhooks.ts';
 const resources =
   'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
 
+/** The records that the merchant's systems send all day: of each there is the record itself, and an event. */
+const streams = [
+  ...['applications.create', 'clicks.create', 'clicks.create_in_bulk', 'customers.create', 'sales.create'],
+  ...['sales.create_in_bulk', 'sales.refund', 'refunds.reverse', 'disputes.create', 'disputes.close'],
+];
+
 /** The API of affiliate programs. */
 export const api: ProductApi = {
   summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
@@ -64,52 +74,58 @@ export const api: ProductApi = {
   test_keys:
     'A test key reads and writes the same data as a live key: it only labels the responses with `X-Rail-Livemode: false`.',
   examples,
-  operations: [
-    ...programOperations,
-    ...createProgramOperations,
-    ...updateProgramOperations,
-    ...groupOperations,
-    ...tagOperations,
-    ...partnerOperations,
-    ...createPartnerOperations,
-    ...updatePartnerOperations,
-    ...deletePartnerOperations,
-    ...magicLinkOperations,
-    ...payoutMethodOperations,
-    ...taxFormOperations,
-    ...applicationOperations,
-    ...linkOperations,
-    ...couponOperations,
-    ...clickOperations,
-    ...referralOperations,
-    ...customerOperations,
-    ...signUpOperations,
-    ...personalDataOperations,
-    ...ruleOperations,
-    ...saleOperations,
-    ...refundReadOperations,
-    ...disputeReadOperations,
-    ...disputeOperations,
-    ...claimOperations,
-    ...commissionOperations,
-    ...commissionChangeOperations,
-    ...commissionHoldOperations,
-    ...payoutBatchOperations,
-    ...payoutFileOperations,
-    ...payoutReportOperations,
-    ...payoutOperations,
-    ...payoutChangeOperations,
-    ...sendOperations,
-    ...railOperations,
-    ...payoutStatementOperations,
-    ...processorOperations,
-    ...inboxOperations,
-    ...riskFlagOperations,
-    ...reportOperations,
-    ...exportOperations(feed),
-    ...inboundSigningOperations,
-    ...webhooksOf(events),
-  ],
+  operations: withoutEntries(
+    [
+      ...programOperations,
+      ...createProgramOperations,
+      ...updateProgramOperations,
+      ...groupOperations,
+      ...tagOperations,
+      ...partnerOperations,
+      ...createPartnerOperations,
+      ...updatePartnerOperations,
+      ...deletePartnerOperations,
+      ...magicLinkOperations,
+      ...payoutMethodOperations,
+      ...taxFormOperations,
+      ...applicationOperations,
+      ...linkOperations,
+      ...couponOperations,
+      ...clickOperations,
+      ...referralOperations,
+      ...customerOperations,
+      ...signUpOperations,
+      ...personalDataOperations,
+      ...ruleOperations,
+      ...saleOperations,
+      ...refundReadOperations,
+      ...disputeReadOperations,
+      ...disputeOperations,
+      ...claimOperations,
+      ...commissionOperations,
+      ...commissionChangeOperations,
+      ...commissionHoldOperations,
+      ...payoutBatchOperations,
+      ...payoutFileOperations,
+      ...payoutReportOperations,
+      ...payoutOperations,
+      ...payoutChangeOperations,
+      ...sendOperations,
+      ...railOperations,
+      ...payoutStatementOperations,
+      ...processorOperations,
+      ...inboxOperations,
+      ...riskFlagOperations,
+      ...reportOperations,
+      ...exportOperations(feed),
+      ...apiKeyOperations,
+      ...userOperations,
+      ...auditLogOperations(streams),
+      ...inboundSigningOperations,
+      ...webhooksOf(events),
+    ],
+    streams,
+  ),
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
     ...['reports:read', 'payouts:send', 'data:read', 'data:personal'],

@@ -1,3 +1,4 @@
+import { access_operations, access_records } from '../core/access/examples.ts';
 import type { Examples } from '../core/description/example.ts';
 import { sampleId } from '../core/values/fields.ts';
 import { catalogue } from './events/catalogue.ts';
@@ -110,6 +111,7 @@ export const examples: Examples = {
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
     ...{ rail, processor, processor_event, sale_claim },
+    ...access_records,
     inbound_signing: { required: false, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
@@ -284,6 +286,7 @@ export const examples: Examples = {
         resolved_at: times.change,
       },
     },
+    ...access_operations,
     'inbound_signing.set': { body: { required: false } },
     'webhook_endpoints.create': { reply: { secret } },
     'webhook_endpoints.update': { body: { event_types: ['sale.created', 'commission.created'] } },

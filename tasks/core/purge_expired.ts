@@ -5,7 +5,7 @@ import { default_retention } from '../../src/core/resource/services.ts';
 
 const most = 2_000;
 
-/** Deletes what the core has kept for long enough: replies to idempotency keys, scheduled runs, mail. */
+/** Deletes what the core has kept for long enough: replies to idempotency keys, scheduled runs, mail, the audit log. */
 export default batchTask({
   payload: scheduled,
   most,

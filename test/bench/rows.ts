@@ -368,6 +368,16 @@ const kinds: Kind[] = [
     },
   },
   {
+    table: 'core.audit_entry',
+    prefix: 'aud',
+    columns: {
+      operation: mostly(`partners.update`, { 'commissions.update': 9 }),
+      object_id: star('part'),
+      fields: `'{status}'`,
+      created_at: 's.at',
+    },
+  },
+  {
     table: 'webhooks.endpoint',
     prefix: 'whe',
     columns: {

@@ -215,6 +215,28 @@ t.test('organizations and keys live on the command line', async (t) => {
   t.match(await answerOf('key', 'update', key_id, '--signature', 'optional'), { signature_required: false });
   t.equal((await signer.request('GET', '/v1/programs')).status, 200, 'it works again');
 
+  const restricted = await answerOf(
+    'key',
+    'update',
+    key.id,
+    '--ip',
+    '203.0.113.0/24',
+    '--scope',
+    'groups:read',
+    '--expires-at',
+    '2040-01-01T00:00:00Z',
+  );
+  t.match(restricted, {
+    ip_ranges: ['203.0.113.0/24'],
+    scopes: ['groups:read'],
+    expires_at: '2040-01-01T00:00:00.000Z',
+  });
+  t.match(await answerOf('key', 'update', key.id, '--any-ip', '--no-expires'), { ip_ranges: null, expires_at: null });
+  t.match(await rail('key', 'update', key.id), { code: 2, stderr: /Say what to change/ });
+  t.match(await rail('key', 'update', key.id, '--ip', 'nowhere'), { code: 2, stderr: /is no network/ });
+  const rotated = await answerOf('key', 'rotate', key.id, '--overlap-hours', '1');
+  t.match(rotated, { id: key.id, secret: /^rail_test_/, previous_secret_expires_at: /^20/ });
+  t.not(rotated.secret, key.secret);
   t.match(await answerOf('key', 'revoke', key.id), { id: key.id, revoked_at: /^20/ });
   t.match(await caller.request('GET', '/v1/programs'), { status: 401, body: { error: { code: 'revoked_api_key' } } });
   t.match((await rail('key', 'list')).stdout, /revoked/);
@@ -231,7 +253,7 @@ t.test('users are people whom keys belong to', async (t) => {
   ]);
   t.match(
     (await rail('user', 'list', '--org', org.id)).stdout,
-    /^ID +ORGANIZATION +EMAIL[\s\S]*Grace Hopper +member +20/,
+    /^ID +ORGANIZATION +EMAIL[\s\S]*Grace Hopper +member +active +20/,
   );
 
   t.match(await rail('user', 'create', '--org', 'org_unknown', '--email', 'a@b.example.com'), {
@@ -250,6 +272,13 @@ t.test('users are people whom keys belong to', async (t) => {
   t.match(await answerOf(...newKey), { user_id: null });
   t.match((await rail('key', 'list', '--org', org.id)).stdout, new RegExp(`USER[\\s\\S]*${grace.id} +Grace +live`));
   t.match(await rail(...newKey, '--user', 'usr_unknown'), { code: 1, stderr: /usr_unknown.*rail user list/ });
+
+  t.match(await answerOf('user', 'update', grace.id, '--role', 'owner'), { role: 'owner' });
+  t.match(await rail('user', 'update', grace.id), { code: 2, stderr: /Say what to change/ });
+  const people = await answerOf('user', 'list', '--org', org.id);
+  t.match(await answerOf('user', 'remove', people[0].id), { id: people[0].id, deleted: true });
+  t.match(await rail('user', 'remove', grace.id), { code: 1, stderr: /last owner cannot be removed/ });
+  t.match(await rail('user', 'remove', 'usr_unknown'), { code: 1, stderr: /There is no user/ });
 });
 
 async function programOf(merchant: Caller): Promise<Json> {

@@ -77,6 +77,20 @@ t.test('a service that is well has no error and no warning', async (t) => {
   t.match((await linesWith()).get('service/processes'), { state: 'warning', text: /No process/ });
 });
 
+t.test('names keys that expire soon', async (t) => {
+  const { organization_id } = await rail.organization();
+  await rail.query(
+    sql`update core.api_key set expires_at = now() + interval '3 days' where organization_id = ${organization_id}`,
+  );
+  const { assess, read } = await checkNamed('access/keys');
+  t.match(assess(await read(rail.store.database)), {
+    state: 'warning',
+    text: /^1 API key expires within 14 days: key_\w+ \(test, org_\w+\) in 3 days/,
+  });
+  await rail.query(sql`update core.api_key set revoked_at = now() where organization_id = ${organization_id}`);
+  t.match(assess(await read(rail.store.database)), { state: 'ok' });
+});
+
 t.test('the command prints lines for a terminal or one document, and ends with 1 if there is an error', async (t) => {
   const well = await command(['doctor', '--json'], healthy);
   const lines: Line[] = JSON.parse(well.stdout);

@@ -37,13 +37,31 @@ as $$
   where r.name in ('core.idempotency_key', 'core.deleted_object', 'core.export_position')
 
   union all
-  -- The API sees whose a key is, and sees and changes whether it must sign; nothing else of it.
+  -- Entries are only added: nobody changes the audit log over the API.
+  select r.id, r.name, r.kind, array['select', 'insert'], null
+  from core.tenant_relations() r
+  where r.name = 'core.audit_entry'
+
+  union all
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (
     values
-      ('select', '{organization_id,id,user_id,signature_required,updated_at}'::text[]),
-      ('update', '{signature_required,updated_at}'::text[])
+      ('select', '{organization_id,id,email,name,role,removed_at,created_at,updated_at}'::text[]),
+      ('insert', '{organization_id,id,email,name,role,created_at,updated_at}'),
+      ('update', '{name,role,removed_at,updated_at}')
+  ) as allowed (privilege, columns)
+  where r.name = 'core.user_account'
+
+  union all
+  -- Of keys the API sees all but the hashes. It adds keys; it changes what restricts one, and neither whose it is nor how often it may ask.
+  select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
+  from core.tenant_relations() r
+  cross join (
+    values
+      ('select', '{organization_id,id,name,mode,scopes,rate_limit,signature_required,user_id,expires_at,ip_ranges,previous_secret_expires_at,last_used_at,revoked_at,created_at,updated_at}'::text[]),
+      ('insert', '{organization_id,id,name,mode,secret_sha256,scopes,rate_limit,signature_required,user_id,expires_at,ip_ranges,created_at,updated_at}'),
+      ('update', '{name,scopes,expires_at,ip_ranges,signature_required,revoked_at,updated_at}')
   ) as allowed (privilege, columns)
   where r.name = 'core.api_key'
 
@@ -171,7 +189,7 @@ as $$
   -- In the schemas of products it is the rule: what runs as its owner there is for the API, unless a trigger calls it.
   select f.id::text, 'the role rail_api may not call it', format('grant execute on function %s to rail_api', f.id), true
   from (
-    values ('core.enqueue(json, boolean)'::regprocedure), ('core.hold()')
+    values ('core.enqueue(json, boolean)'::regprocedure), ('core.hold()'), ('core.rotate_key(text, bytea, timestamptz)')
 
     union all
     select p.oid::regprocedure

@@ -9,6 +9,8 @@ returns table (
   scopes text[],
   signature_required boolean,
   revoked boolean,
+  expired boolean,
+  ip_ranges text[],
   rate_limit integer,
   granted integer,
   used integer,
@@ -18,9 +20,19 @@ returns table (
 language sql volatile
 as $$
   with presented as (
-    select k.organization_id, k.id, k.mode, k.scopes, k.signature_required, k.revoked_at is not null as revoked, k.rate_limit, k.last_used_at
+    select
+      k.organization_id, k.id, k.mode, k.scopes, k.signature_required, k.revoked_at is not null as revoked,
+      coalesce(k.expires_at <= clock_timestamp(), false) as expired, k.ip_ranges, k.rate_limit, k.last_used_at
     from core.api_key k
     where k.secret_sha256 = key_sha256
+
+    union all
+    -- The key before it was rotated.
+    select
+      k.organization_id, k.id, k.mode, k.scopes, k.signature_required, k.revoked_at is not null,
+      coalesce(least(k.previous_secret_expires_at, k.expires_at) <= clock_timestamp(), false), k.ip_ranges, k.rate_limit, k.last_used_at
+    from core.api_key k
+    where k.previous_secret_sha256 = key_sha256
   ),
   -- The clock is read once: between two looks at it a second may begin.
   clock as materialized (
@@ -33,7 +45,7 @@ as $$
     from presented p
     cross join clock c
     cross join lateral (select least(p.rate_limit, greatest(waiting, p.rate_limit / 16)) as granted) g
-    where not p.revoked
+    where not p.revoked and not p.expired
     on conflict on constraint rate_limit_window_pkey do update set (granted, used) = (
       select g.granted, w.used + g.granted
       from presented p
@@ -49,15 +61,28 @@ as $$
     where k.organization_id = p.organization_id
       and k.id = p.id
       and not p.revoked
+      and not p.expired
       and (p.last_used_at is null or p.last_used_at < now() - interval '1 minute')
   )
   select
-    p.organization_id, p.id, p.mode, p.scopes, p.signature_required, p.revoked, p.rate_limit, coalesce(n.granted, 0), coalesce(n.used, p.rate_limit),
-    floor(c.now)::bigint, (1 - (c.now - floor(c.now))) * 1000
+    p.organization_id, p.id, p.mode, p.scopes, p.signature_required, p.revoked, p.expired, p.ip_ranges, p.rate_limit, coalesce(n.granted, 0),
+    coalesce(n.used, p.rate_limit), floor(c.now)::bigint, (1 - (c.now - floor(c.now))) * 1000
   from presented p
   cross join clock c
   left join counted n on true
 $$;
+
+-- Gives a key of the organization of the request a new secret. The one before is valid beside it until `overlap_ends`, one before that no longer.
+create or replace function core.rotate_key(key_id text, new_sha256 bytea, overlap_ends timestamptz) returns void
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  update core.api_key k
+  set previous_secret_sha256 = k.secret_sha256, previous_secret_expires_at = overlap_ends, secret_sha256 = new_sha256, updated_at = now()
+  where k.organization_id = current_setting('rail.organization_id')
+    and k.id = key_id
+$$;
+revoke execute on function core.rotate_key(text, bytea, timestamptz) from public;
 
 -- Forgets what was counted in a time that is over, also for whoever read the clock and then waited.
 create or replace function core.forget_past() returns void

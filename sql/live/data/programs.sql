@@ -21,16 +21,40 @@ select
   case when (select data.sees_personal()) then u.name end as name,
   u.role,
   u.created_at,
-  u.updated_at
+  u.updated_at,
+  u.removed_at
 from core.user_account u
 where u.organization_id = (select data.organization_id());
-comment on view data.user is 'People of your organization.';
+comment on view data.user is 'People of your organization, also those who were removed.';
 comment on column data.user.id is 'The user (usr_).';
 comment on column data.user.email is 'The email address. Personal: null unless the login was made with --personal-data.';
 comment on column data.user.name is 'The name. Personal: null unless the login was made with --personal-data.';
 comment on column data.user.role is 'owner or member. Emails of the service go to the owner.';
 comment on column data.user.created_at is 'When it was recorded.';
 comment on column data.user.updated_at is 'When it last changed.';
+comment on column data.user.removed_at is 'When the person was removed from the organization. Null: they were not.';
+
+create or replace view data.audit_entry with (security_barrier = true) as
+select
+  a.id,
+  a.api_key_id,
+  a.user_id,
+  a.operation,
+  a.object_id,
+  a.fields,
+  a.request_id,
+  a.created_at
+from core.audit_entry a
+where a.organization_id = (select data.organization_id());
+comment on view data.audit_entry is 'The audit log: who changed what through the API or the command line. It holds no values.';
+comment on column data.audit_entry.id is 'The entry (aud_).';
+comment on column data.audit_entry.api_key_id is 'The key of the request (key_). Null: the operator changed it on the command line.';
+comment on column data.audit_entry.user_id is 'The user whose key it was (usr_). Null: nobody''s, or the command line.';
+comment on column data.audit_entry.operation is 'The operation, such as partners.update.';
+comment on column data.audit_entry.object_id is 'The object that was changed, or created. Null: several, or none.';
+comment on column data.audit_entry.fields is 'The names of the fields that were sent.';
+comment on column data.audit_entry.request_id is 'The request (req_). Null: the command line.';
+comment on column data.audit_entry.created_at is 'When it was recorded.';
 
 create or replace view data.program with (security_barrier = true) as
 select

@@ -17,6 +17,25 @@ create or replace trigger add_team_member
   after insert on core.user_account
   for each row execute function recruitment.add_team_member();
 
+-- Who is an owner of the organization is one of the team, and who was one is an admin.
+create or replace function recruitment.follow_role() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update recruitment.team_member m
+  set role = case when new.role = 'owner' then 'owner' else 'admin' end, updated_at = new.updated_at
+  where m.organization_id = new.organization_id
+    and m.user_id = new.id
+    and (m.role = 'owner') <> (new.role = 'owner');
+  return null;
+end
+$$;
+revoke execute on function recruitment.follow_role() from public;
+create or replace trigger follow_role
+  after update of role on core.user_account
+  for each row execute function recruitment.follow_role();
+
 -- The member with this email address in the organization of the request, who is added as a user where there is none. The caller holds a lock
 -- that keeps others from adding one meanwhile: the API's role cannot add users itself.
 create or replace function recruitment.member_with_email(address text) returns text
@@ -29,6 +48,10 @@ begin
   if not exists (select from core.user_account u where u.organization_id = organization and lower(u.email) = lower(address)) then
     insert into core.user_account (organization_id, id, email, role)
     values (organization, core.new_id('usr'), address, 'member');
+  else
+    update core.user_account u
+    set removed_at = null, updated_at = now()
+    where u.organization_id = organization and lower(u.email) = lower(address) and u.removed_at is not null;
   end if;
   return (
     select m.id

@@ -1,3 +1,4 @@
+import { logCommand } from '../../core/access/audit_log.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import type { PlanName } from '../../recruitment/plan/limits.ts';
 import { choose } from '../chosen.ts';
@@ -18,7 +19,10 @@ export const showPlan = ({ organization, plan, json }: PlanOptions): Promise<voi
     const { planName } = await import('../../recruitment/plan/plan.ts');
     const { writeEvents } = await import('../../products.ts');
     const now = await transaction({ ...store, writeEvents }, { organization_id, request_id: null }, async (tx) => {
-      if (plan) await changePlan(tx, plan);
+      if (plan) {
+        await changePlan(tx, plan);
+        logCommand(tx, 'plan.update', null, ['plan']);
+      }
       return planName(tx);
     });
     answer({ organization_id, plan: now }, { json, lines: [`${organization_id} has the plan ${now}.`] });

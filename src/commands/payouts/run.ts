@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
+import { logCommand } from '../../core/access/audit_log.ts';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { createBatch, dueAt, refuseFarDueAt } from '../../program/payouts/batches/batch.ts';
@@ -67,6 +68,7 @@ async function create(opened: Opened, options: RunOptions): Promise<Created | No
     const due_at = options.dueAt ?? dueAt(program, cutoff);
     refuseFarDueAt(tx, due_at);
     const batch = await createBatch(tx, program, { cutoff, due_at, created_by_user_id: null });
+    logCommand(tx, 'payout_batches.create', batch.id);
     return { organization_id, batch, program, partners };
   });
 }

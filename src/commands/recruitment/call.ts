@@ -1,5 +1,6 @@
+import { logChange } from '../../core/access/audit_log.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
-import type { Caller, Operation } from '../../core/resource/operation.ts';
+import { type Caller, isLogged, type Operation } from '../../core/resource/operation.ts';
 import { readTimeZones } from '../../core/resource/time_zones.ts';
 import { Problem, problemThatCommits } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
@@ -30,9 +31,14 @@ export async function callOperation<Reply>(
   const asked = await operation.ask?.({ ...request, read: (work) => transaction(store, tenant, work) });
   const { ahead: read } = operation;
   const ahead = read && ((tx: Tx) => read({ ...request, tx }));
-  const result = await transaction(store, { ...tenant, ahead }, async (tx) =>
-    operation.run({ ...request, tx, query: {}, asked, ahead: await tx.ahead }).catch(problemThatCommits),
-  );
+  const result = await transaction(store, { ...tenant, ahead }, async (tx) => {
+    const reply = await operation
+      .run({ ...request, tx, query: {}, asked, ahead: await tx.ahead })
+      .catch(problemThatCommits);
+    if (!(reply instanceof Problem) && isLogged(operation, body.data))
+      logChange(tx, operation.name, { ...request, reply });
+    return reply;
+  });
   if (result instanceof Problem) throw result;
   return result as Reply;
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { rateLimited } from '../metrics/metrics.ts';
+import { isWithin } from '../net/ip_range.ts';
 import type { Asked } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
@@ -34,12 +35,13 @@ export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
 
 /**
  * Finds the key and counts the request, in a round trip of its own, or in none.
- * @throws Problem missing_api_key, invalid_api_key, revoked_api_key
+ * @param address where the request comes from
+ * @throws Problem missing_api_key, invalid_api_key, revoked_api_key, expired_api_key, ip_not_allowed
  */
 export async function authenticate(
   leases: KeyLeases,
   database: Database,
-  headers: IncomingHttpHeaders,
+  { headers, address }: { headers: IncomingHttpHeaders; address: string },
   asked: Asked,
 ): Promise<Presented> {
   const secret = bearer(headers);
@@ -51,7 +53,17 @@ export async function authenticate(
   if (!counted)
     throw new Problem('invalid_api_key', 'The API key does not exist. Check that it was copied completely.');
   if (counted.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another key.');
-  const { rate_limit, remaining, second, revoked: _, ...key } = counted;
+  if (counted.expired)
+    throw new Problem(
+      'expired_api_key',
+      'The API key has expired, or was rotated and its overlap is over. Use the new key.',
+    );
+  const { rate_limit, remaining, second, revoked: _, expired: __, ip_ranges, ...key } = counted;
+  if (ip_ranges && !isWithin(ip_ranges, address))
+    throw new Problem(
+      'ip_not_allowed',
+      `The API key cannot be used from ${address}. Send the request from a network in its 'ip_ranges', or change them.`,
+    );
   return { ...key, secret, rate: { limit: rate_limit, remaining, reset: second + 1 } };
 }
 

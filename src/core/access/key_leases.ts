@@ -9,6 +9,9 @@ import type { Caller } from '../resource/operation.ts';
 interface Row extends Caller {
   signature_required: boolean;
   revoked: boolean;
+  expired: boolean;
+  /** The networks that requests may come from; null: all. */
+  ip_ranges: string[] | null;
   rate_limit: number;
   /** The number of requests that this process may let through. */
   granted: number;
@@ -42,7 +45,8 @@ class Lease {
 
   /** Returns whether it decides about a request: there is something left, or nothing more to be granted. */
   get suffices(): boolean {
-    return this.#left > 0 || this.#row.revoked || this.#row.used >= this.#row.rate_limit;
+    const { revoked, expired, used, rate_limit } = this.#row;
+    return this.#left > 0 || revoked || expired || used >= rate_limit;
   }
 
   take(): Counted {
@@ -63,7 +67,7 @@ interface Key {
 
 /**
  * Counts the requests of keys. Postgres grants them: to a process for all that wait in it, and of a high limit some more, which need not ask until the
- * second is over. So a key that is revoked or changed is another one in every process within a second, without a notification.
+ * second is over. So a key that was revoked, has expired or was changed is another one in every process within a second, without a notification.
  */
 export class KeyLeases {
   readonly #keys = new Map<string, Key>();
@@ -107,5 +111,5 @@ async function askFor(database: Database, digest: Buffer, key: Key, those: Asked
 }
 
 const statement = (digest: Buffer, waiting: number) => sql`
-  select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, granted, used, second, left_ms
+  select organization_id, api_key_id, mode, scopes, signature_required, revoked, expired, ip_ranges, rate_limit, granted, used, second, left_ms
   from core.authenticate(${digest}, ${waiting})`;

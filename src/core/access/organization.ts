@@ -14,7 +14,7 @@ export interface Organization {
 
 /** The email address of the first owner of the organization `o`. */
 const first_owner_email = sql`(
-  select u.email from core.user_account u where u.organization_id = o.id and u.role = 'owner' order by u.id limit 1
+  select u.email from core.user_account u where u.organization_id = o.id and u.role = 'owner' and u.removed_at is null order by u.id limit 1
 )`;
 
 /** Creates a tenant, with the person who is emailed when something is wrong. */

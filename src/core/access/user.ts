@@ -1,17 +1,43 @@
 import sql from 'sql-template-tag';
+import { z } from 'zod';
 import { type Database, run } from '../postgres/database.ts';
+import { resource } from '../resource/resource.ts';
+import { documentedEnum, id, objectName, text, timestamp } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
+import { commandLogged } from './audit_log.ts';
 
-export interface User {
-  id: string;
-  organization_id: string;
-  email: string;
-  name: string | null;
-  role: 'owner' | 'member';
-  created_at: string;
-}
+export const user_statuses = {
+  active: 'the person is in the organization',
+  removed: 'the person was removed, and their keys were revoked',
+} as const;
 
-const user_columns = sql`id, organization_id, email, name, role, created_at`;
+export const role = z
+  .enum(['owner', 'member'])
+  .describe(
+    '`owner` or `member`. Emails of the service go to the first owner. What a person may do depends on the scopes of their keys.',
+  );
+
+export const users = resource({
+  object: 'user',
+  plural: 'users',
+  table: 'core.user_account',
+  doc: 'A person in your organization, whom API keys can belong to.',
+  fields: {
+    id: id('usr'),
+    object: objectName('user'),
+    email: text.describe('The email address of the person. Unique in the organization; letter case is ignored.'),
+    name: text.nullable().describe('The name of the person. Null if not provided.'),
+    role,
+    status: documentedEnum(user_statuses),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  computed: { status: sql`case when t.removed_at is null then 'active' else 'removed' end` },
+});
+
+export type User = z.infer<typeof users.record> & { organization_id: string };
+
+const user_columns = sql`t.organization_id, ${users.columns}`;
 
 /**
  * Adds a person to an organization, whom keys can belong to. An email is one person: who approves payouts is another than who created them.
@@ -24,13 +50,28 @@ export async function createUser(
   const known = (await listUsers(database, organization_id)).find(
     (one) => one.email.toLowerCase() === email.toLowerCase(),
   );
-  if (known) throw new Error(`${organization_id} has a user with this email address already: ${known.id}.`);
+  if (known?.status === 'active')
+    throw new Error(`${organization_id} has a user with this email address already: ${known.id}.`);
   const [user] = await run<User>(
     database,
-    sql`
-      insert into core.user_account (organization_id, id, email, name, role)
-      select o.id, ${newId('usr')}, ${email}, ${name}, 'member' from core.organization o where o.id = ${organization_id}
-      returning ${user_columns}`,
+    known
+      ? sql`
+          with t as (
+            update core.user_account
+            set removed_at = null, name = coalesce(${name}, name), role = 'member', updated_at = now()
+            where organization_id = ${organization_id} and id = ${known.id}
+            returning *
+          ),
+          ${commandLogged('users.create', sql`t`)}
+          select ${user_columns} from t`
+      : sql`
+          with t as (
+            insert into core.user_account (organization_id, id, email, name, role)
+            select o.id, ${newId('usr')}, ${email}, ${name}, 'member' from core.organization o where o.id = ${organization_id}
+            returning *
+          ),
+          ${commandLogged('users.create', sql`t`)}
+          select ${user_columns} from t`,
   );
   if (!user) throw new Error(`There is no organization '${organization_id}'. 'npx --no rail org list' lists them.`);
   return user;
@@ -39,6 +80,6 @@ export async function createUser(
 export const listUsers = (database: Database, organization_id: string | undefined): Promise<User[]> =>
   run(
     database,
-    sql`select ${user_columns} from core.user_account
-      where ${organization_id ?? null}::text is null or organization_id = ${organization_id ?? null} order by id`,
+    sql`select ${user_columns} from ${users.from}
+      where ${organization_id ?? null}::text is null or t.organization_id = ${organization_id ?? null} order by t.id`,
   );

@@ -38,7 +38,7 @@ These need no API key: \`/docs\` (this description in a browser), \`${path}/open
   },
   {
     title: 'Authentication',
-    text: `Send your API key with every request: \`Authorization: Bearer <API key>\`. The operator of the service creates keys with \`npx --no rail key create\`. A key has scopes, and each operation states the scope that it requires, usually \`<resource>:read\` or \`<resource>:write\`. The scope \`*:read\` includes all read scopes, and \`*\` includes all scopes. If a scope is missing, the response is 403 \`insufficient_scope\`, and \`param\` names the scope.${eventsScope(operations)}
+    text: `Send your API key with every request: \`Authorization: Bearer <API key>\`. The operator of the service creates keys with \`npx --no rail key create\`; a key with the scope \`keys:write\` creates others with \`POST /v1/api_keys\`. A key has scopes, and each operation states the scope that it requires, usually \`<resource>:read\` or \`<resource>:write\`. The scope \`*:read\` includes all read scopes, and \`*\` includes all scopes. If a scope is missing, the response is 403 \`insufficient_scope\`, and \`param\` names the scope. A key can expire (401 \`expired_api_key\`), and be bound to networks (403 \`ip_not_allowed\`).${eventsScope(operations)}
 
 Live keys begin with \`rail_live_\`, test keys with \`rail_test_\`. ${test_keys}
 

@@ -10,12 +10,11 @@ export function titleOf({ name, path, title }: Operation, root: string, noun: st
   const [verb = '', ...words] = (name.split('.').at(-1) as string).split('_');
   const plural = path.slice(root.length).split('/')[1] as string;
   const object = words.length > 0 ? words.join(' ') : nounOf(noun);
-  return sentenceCase(verb === 'list' ? `list ${spaced(plural)}` : `${verbs[verb] ?? verb} ${withArticle(object)}`);
+  return sentenceCase(verb === 'list' ? `list ${nounOf(plural)}` : `${verbs[verb] ?? verb} ${withArticle(object)}`);
 }
 
 /** `Webhook endpoints` of `webhook_endpoints`. */
-export const tagTitle = (tag: string): string => sentenceCase(spaced(tag));
+export const tagTitle = (tag: string): string => sentenceCase(nounOf(tag));
 
-const spaced = (name: string): string => name.replaceAll('_', ' ');
-const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+const withArticle = (noun: string): string => `${/^[aeioA]/.test(noun) ? 'an' : 'a'} ${noun}`;
 const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -4,6 +4,7 @@ import { whatIsMigrated } from '../postgres/migrate.ts';
 import { lostProtection, missingPrivileges } from '../postgres/privileges.ts';
 import { counted, named } from './amounts.ts';
 import { check, error, ok, rowOf, warning } from './check.ts';
+import { keyChecks } from './keys.ts';
 import { processChecks } from './process.ts';
 import { queueChecks } from './queue.ts';
 import { replicationChecks } from './replication.ts';
@@ -76,4 +77,5 @@ export const checks = [
   ...tableChecks,
   ...processChecks,
   ...queueChecks,
+  ...keyChecks,
 ];

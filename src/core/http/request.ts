@@ -1,6 +1,7 @@
 /** Mounts operations, and makes one request one transaction. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodError } from 'zod';
+import { logChange } from '../access/audit_log.ts';
 import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
 import { verifySignature } from '../encryption/signature.ts';
 import { formatOf, type StreamFormat } from '../formats/format.ts';
@@ -11,7 +12,7 @@ import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, together, transaction } from '../postgres/transaction.ts';
 import { most_bulk_bytes } from '../resource/bulk.ts';
-import { type Context, type Member, type Operation, routePath } from '../resource/operation.ts';
+import { type Context, isLogged, type Member, type Operation, routePath } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { inSharedTransaction } from '../resource/shared_transaction.ts';
@@ -120,7 +121,7 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
   address_rate.requireLeft(address, headers.authorization);
   try {
     const presented = await withinDeadline(request, 'authentication', (asked) =>
-      authenticate(key_leases, database, headers, asked),
+      authenticate(key_leases, database, { headers, address }, asked),
     );
     address_rate.remember(headers.authorization, presented);
     return presented;
@@ -155,7 +156,10 @@ function sharedTransactionOf(
   operation: Operation,
   { store, services }: Omit<Answering, 'asked'>,
 ): Join | undefined {
-  const { together: as_set, reads_one } = operation;
+  const { together: as_set, reads_one, unlogged } = operation;
+  // An entry is of one request, and written by its own transaction.
+  if (as_set && !unlogged)
+    throw new Error(`${operation.name} shares transactions: it makes no entry in the audit log.`);
   if (!as_set && !reads_one) return undefined;
   return inSharedTransaction<Sharing, unknown, unknown>(store, {
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, nounOf(operation), work),
@@ -210,6 +214,8 @@ async function answer(
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
     const reply = replyOf(request, operation, result);
+    if (isLogged(operation, body))
+      logChange(tx, operation.name, { caller, params: params as object, body, reply: result });
     if (idempotent) keepReply(tx, idempotent, reply, services.vault);
     return { ...reply, replayed: false };
   });

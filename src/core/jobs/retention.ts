@@ -32,6 +32,7 @@ const deleted_hourly = [
   deleted('export_positions', 'core.export_position', null, () => position_days),
   deleted('scheduled_runs', 'core.scheduled_run', 'RUN_RETENTION_DAYS', ({ run_days }) => run_days),
   deleted('mails', 'core.outgoing_mail', 'MAIL_RETENTION_DAYS', ({ mail_days }) => mail_days),
+  deleted('audit_entries', 'core.audit_entry', 'AUDIT_LOG_RETENTION_DAYS', ({ audit_days }) => audit_days),
 ];
 
 /** The kinds that the core keeps. */

@@ -1,7 +1,8 @@
 /** Finds the address that a request comes from, where proxies stand before the service. */
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { bareAddress } from '../values/texts/bare_address.ts';
+import { addNetwork, familyOf } from './ip_range.ts';
 
 /** Decides whether a proxy's word about its client is trusted: by its address, and by how many stand between it and the service. */
 export type TrustedProxies = (address: string, hop: number) => boolean;
@@ -21,16 +22,6 @@ export function trustedProxies(setting: string): TrustedProxies {
     const address = bareAddress(written);
     return address !== undefined && networks.check(address, familyOf(address));
   };
-}
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6');
-
-function addNetwork(networks: BlockList, network: string): void {
-  const [, address = '', bits] = /^([0-9a-fA-F:.]{2,45})(?:\/(\d{1,3}))?$/.exec(network) ?? [];
-  const most = isIPv4(address) ? 32 : 128;
-  if (isIP(address) === 0 || Number(bits ?? most) > most || Number(bits) === 0)
-    throw new RangeError(`'${network}' is no network.`);
-  networks.addSubnet(address, Number(bits ?? most), familyOf(address));
 }
 
 /** Says, once, that requests come by a proxy that is not trusted: all who come by it count as one address. */

@@ -3,11 +3,13 @@ import type { StreamFormat } from '../formats/format.ts';
 import type { FileStream, RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import type { Details } from '../values/detail.ts';
+import { nounOf } from '../values/noun.ts';
 import type { Problem, ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
 import { readScope } from './resource.ts';
+import { known_scopes } from './scope.ts';
 import type { Services } from './services.ts';
 
 /** The caller: the key that opened the request. */
@@ -101,6 +103,8 @@ interface Options<
   may_lag?: boolean;
   /** A GET that writes what is due by now, such as the credits of a month. All others run in transactions that cannot write. */
   writes?: boolean;
+  /** It makes no entry in the audit log, although it is no GET: see `withoutEntries`. */
+  unlogged?: boolean;
   /** True if test keys may call it. Undefined: the product's rule for all of its operations. */
   test_keys?: boolean;
   /** Refuses a test key that may not call it in another way, by the object that the path names: throws a Problem. */
@@ -160,6 +164,7 @@ export function operation<
   Asked = undefined,
   Ahead = undefined,
 >(options: Options<P, Q, B, R, Asked, Ahead>): Operation {
+  known_scopes.add(options.scope);
   return {
     ...(options as unknown as Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType>),
     params: options.params ?? nothing,
@@ -175,6 +180,14 @@ export const refusingTestKeys = (operation: Operation): Operation => ({
   ...operation,
   test_keys: operation.test_keys ?? false,
 });
+
+/** Returns whether a request makes an entry in the audit log. */
+export const isLogged = ({ method, unlogged, other_reply }: Operation, body: unknown): boolean =>
+  method !== 'GET' && !unlogged && !other_reply?.when(body);
+
+/** Marks the operations of these names as those that make no entry in the audit log. */
+export const withoutEntries = (operations: Operation[], names: string[]): Operation[] =>
+  operations.map((one) => (names.includes(one.name) ? { ...one, unlogged: true } : one));
 
 /** Returns the path in the router's form: `/v1/programs/:id` of `/v1/programs/{id}`. */
 export const routePath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
@@ -210,7 +223,7 @@ function getOperation({ resource }: ListOptions): Operation {
     method: 'GET',
     path: `${base_path}/${plural}/{id}`,
     scope: readScope(resource),
-    summary: `Retrieves the ${object.replaceAll('_', ' ')} with the given id.`,
+    summary: `Retrieves the ${nounOf(object)} with the given id.`,
     reads_one: true,
     params: idParams,
     query: z.strictObject(resource.expansion),

@@ -8,6 +8,9 @@ export function requireScope(scopes: string[], scope: string): void {
   });
 }
 
+/** Every scope that a key may have: those of all operations add themselves, and the API adds the further ones of its products. */
+export const known_scopes = new Set(['*', '*:read']);
+
 interface Mode {
   test_keys?: boolean;
   refuse_test_key?: (params: Record<string, string>) => void;

@@ -39,9 +39,11 @@ export interface Retention {
   mail_days: number;
   /** Runs of schedules. */
   run_days: number;
+  /** Entries of the audit log. */
+  audit_days: number;
 }
 
-export const default_retention: Retention = { event_days: 30, mail_days: 90, run_days: 90 };
+export const default_retention: Retention = { event_days: 30, mail_days: 90, run_days: 90, audit_days: 400 };
 
 export interface Mail {
   organization_id: string;

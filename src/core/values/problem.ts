@@ -24,6 +24,7 @@ export const problems = {
   missing_api_key: entry('authentication_error', 'The request carries no API key.'),
   invalid_api_key: entry('authentication_error', 'The API key does not exist.'),
   revoked_api_key: entry('authentication_error', 'The API key was revoked.'),
+  expired_api_key: entry('authentication_error', 'The API key has expired, or was rotated and its overlap is over.'),
   signature_required: entry(
     'authentication_error',
     'The key requires signed requests, and this request is not signed.',
@@ -34,6 +35,11 @@ export const problems = {
     'The time of the signature is more than five minutes from the current time.',
   ),
   insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
+  ip_not_allowed: entry('permission_error', 'The key cannot be used from the address of this request.'),
+  key_not_allowed: entry(
+    'permission_error',
+    'A key cannot create or change a key that may do more than itself, or that belongs to another user.',
+  ),
   approval_not_allowed: entry(
     'permission_error',
     'This key cannot approve: it belongs to no user, or to the user whose work is to be approved.',

@@ -18,7 +18,7 @@ for (const caller of [one, other]) {
 await receiver.until(1);
 
 /** Tables that belong to organizations and that the API's role may not read at all. */
-const out_of_reach = new Set(['core.user_account', 'core.outgoing_mail', 'core.data_login', 'core.organization']);
+const out_of_reach = new Set(['core.outgoing_mail', 'core.data_login', 'core.organization']);
 
 const tables = await rail.query<{ name: string; partition: boolean; protected: boolean }>(sql`
   select n.nspname || '.' || c.relname as name, c.relispartition as partition, c.relrowsecurity as protected
@@ -185,17 +185,30 @@ t.test("the job queue's tables cannot be read, and its functions not be called",
   t.equal(await codeOf(add), refused);
 });
 
-t.test('of keys it sees neither the hash nor the scopes, and cannot change them', async (t) => {
-  const forbidden = [
-    sql`select secret_sha256 from core.api_key`,
-    sql`select scopes from core.api_key`,
-    sql`update core.api_key set scopes = '{*}' returning id`,
-    sql`update core.api_key set rate_limit = 1000 returning id`,
-    sql`update core.api_key set revoked_at = null returning id`,
-    sql`delete from core.api_key returning id`,
-    sql`insert into core.api_key (organization_id, id) values (${one.organization_id}, 'key_x') returning id`,
-  ];
-  for (const statement of forbidden) t.equal(await codeOf(as(one, (tx) => tx.all(statement))), refused, statement.text);
+t.test(
+  'of keys it sees no hash, and cannot change whose they are, how often they may ask, or the secret',
+  async (t) => {
+    const forbidden = [
+      sql`select secret_sha256 from core.api_key`,
+      sql`select previous_secret_sha256 from core.api_key`,
+      sql`update core.api_key set secret_sha256 = '' returning id`,
+      sql`update core.api_key set user_id = null returning id`,
+      sql`update core.api_key set rate_limit = 1000 returning id`,
+      sql`delete from core.api_key returning id`,
+      sql`insert into core.api_key (organization_id, id, previous_secret_sha256) values (${one.organization_id}, 'key_x', '') returning id`,
+    ];
+    for (const statement of forbidden)
+      t.equal(await codeOf(as(one, (tx) => tx.all(statement))), refused, statement.text);
+  },
+);
+
+t.test('a key of another organization keeps its secret', async (t) => {
+  const [key] = await rail.query<{ id: string; secret: string }>(sql`
+    select id, secret_sha256::text as secret from core.api_key where organization_id = ${other.organization_id} limit 1`);
+  await as(one, (tx) => tx.all(sql`select core.rotate_key(${key?.id}, ${Buffer.alloc(32)}, now())`));
+  t.same(await rail.query(sql`select id, secret_sha256::text as secret from core.api_key where id = ${key?.id}`), [
+    key,
+  ]);
 });
 
 t.test('without an organization the role sees nothing', async (t) => {

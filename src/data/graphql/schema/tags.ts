@@ -63,6 +63,9 @@ const money_of_sale = ['amount_minor', 'net_amount_minor', 'refunded_minor', 're
 export const tags: Record<string, ViewTags> = {
   organization: { list: 'organizations', key: ['id'], equals: ['id'] },
   user: { list: 'users', key: ['id'], equals: ['id'] },
+  audit_entry: {
+    ...{ list: 'audit_entries', key: ['id'], equals: ['id', 'object_id', 'api_key_id', 'user_id', 'operation'] },
+  },
   program: { list: 'programs', key: ['id'], equals: ['id'] },
   group: { list: 'groups', key: ['id'], equals: ['id', 'program_id'], refers: [program('groups')] },
   tag: { list: 'tags', key: ['id'], equals: ['id', 'program_id'], refers: [program('tags')] },
