@@ -176,26 +176,37 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
   ]);
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-  const before = decided.payer.customer?.partner_id ?? null;
-  const moved_from = customer && customer.partner_id !== before ? before : null;
-  const isLateMaker = decided.body.occurred_at !== undefined && (!decided.payer.customer || place.is_before_customer);
-  const adopts = customer !== undefined && isLateMaker && (await isNamedBefore(tx, customer, placeIn(sale)));
-  // Fifty at once, so that no payout takes up what is to change; a job corrects the others.
-  const correct = async () => {
-    if (customer && (place.has_later || adopts))
-      await correctLaterStep(tx, { customer_id: customer.id, after: placeIn(sale), moved_from, adopts });
-  };
   if (!attribution || !earning || !earned) {
-    await correct();
+    await correctAfter(tx, sale, customer, decided);
     return outcomeOf(sale, [], 'no_partner_attributed');
   }
   tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
   if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
   if (commission) tx.emit(event('commission.created', commission));
   if (sale.is_first_sale && customer) await convert(tx, program, sale, customer);
-  await correct();
+  await correctAfter(tx, sale, customer, decided);
   if (earning.has_tiers) await correctTiersAfter(tx, { ...sale, partner_id: attribution.partner.id });
   return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
+}
+
+/**
+ * Corrects the sales that come after a late one, in its transaction, so that no payout takes up what is to change: fifty of them, and a job the
+ * others.
+ */
+async function correctAfter(
+  tx: Tx,
+  sale: Sale,
+  customer: Customer | undefined,
+  { body, payer, credit: { place } }: Decided,
+): Promise<void> {
+  if (!customer) return;
+  const after = placeIn(sale);
+  const makesKnown = body.occurred_at !== undefined && (!payer.customer || place.is_before_customer);
+  const adopts = makesKnown && (await isNamedBefore(tx, customer, after));
+  if (!place.has_later && !adopts) return;
+  const before = payer.customer?.partner_id ?? null;
+  const moved_from = customer.partner_id === before ? null : before;
+  await correctLaterStep(tx, { customer_id: customer.id, after, moved_from, adopts });
 }
 
 /**
