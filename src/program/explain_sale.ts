@@ -118,6 +118,16 @@ const SaleExplanation = z
       .describe(
         'The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited, the partner is not active, or a person gave the sale to the partner.',
       ),
+    link_rate: z
+      .boolean()
+      .describe(
+        'Whether the link that the customer came by sets the rate (`rate_override`): it comes before all rules.',
+      ),
+    no_commission_reason: z
+      .enum(Object.keys(no_commission_reasons) as [NoCommission, ...NoCommission[]])
+      .nullable()
+      .describe('Why the sale earned no commission when it was decided. Null: it earned one.'),
+    no_commission_message: text.nullable().describe('The reason in words. Null: it earned a commission.'),
     base: z
       .object({
         ...sales.record.pick({ amount_minor: true, tax_minor: true, shipping_minor: true, fee_minor: true }).shape,

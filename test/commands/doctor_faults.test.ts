@@ -277,7 +277,7 @@ const elsewhere = [
   ...['migrations', 'privileges', 'connections', 'settings', 'transactions', 'locks', 'partitions', 'size'].map(
     (name) => `postgres/${name}`,
   ),
-  ...['service/processes', 'service/clocks', 'jobs/tasks', 'jobs/schedules'],
+  ...['access/keys', 'service/processes', 'service/clocks', 'jobs/tasks', 'jobs/schedules'],
 ];
 
 t.test('every check has been seen in its bad state', async (t) => {

@@ -295,9 +295,9 @@ export async function monthOf(
 ): Promise<NonNullable<PlaceFacts['month']>> {
   await lockMonthOf(tx, partner_id as string);
   const isEarlier =
-    created_at === tx.now && occurred_at === tx.now
+    created_at === tx.now && occurred_at >= tx.now
       ? // Of one that is recorded now for now, also those that waited shorter and carry a later time.
-        sql`t.occurred_at <= clock_timestamp()`
+        sql`t.occurred_at <= greatest(clock_timestamp(), ${occurred_at}::timestamptz)`
       : isBefore({ at: occurred_at, charge: external_charge_id });
   return tx.one(sql`
     select count(*) as sales_count, ${safeSum(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as revenue_minor

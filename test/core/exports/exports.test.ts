@@ -206,11 +206,14 @@ t.test('gives an organization its own rows alone', async (t) => {
   t.match(await merchant.request('GET', '/v1/exports/webhook_endpoints'), { status: 400 });
 });
 
+/** Events have a feed of their own in their list. The others are of the operator, or are answered at once. */
+const without_feed = ['events', 'processor_events', 'sale_claims', 'api_keys', 'users', 'audit_log'];
+
 t.test('exports every resource that the product lists, by an index', async (t) => {
   const listed = operations
     .filter(({ name, tag, path }) => name === `${tag}.list` && path === `/v1/${tag}`)
     .map(({ tag }) => tag)
-    .filter((tag) => tag !== 'events' && !tag.startsWith('webhook_'));
+    .filter((tag) => !without_feed.includes(tag) && !tag.startsWith('webhook_'));
   for (const resource of listed) {
     const { position } = await exported(resource);
     await exported(resource, position);

@@ -270,13 +270,16 @@ t.test('every list reads big tables by an index, as the role that reads them', a
 
   for (const operation of operations.filter((one) => one.method === 'GET' && 'starting_after' in shapeOf(one.query))) {
     const shape = shapeOf(operation.query);
-    const prefix = (await listOf(tenant, operation, {})).data[0]?.id.split('_')[0];
+    const first = (await listOf(tenant, operation, {})).data[0]?.id ?? '';
+    const [prefix] = first.split('_');
+    // The organization's own keys and people are few.
+    const cursor = ['key', 'usr'].includes(prefix) ? first : `${prefix}_${tenant.tail}`;
     const { limit, program_id: _, expand, include, starting_after, ending_before, ...filters } = shape;
     const relations = expand.unwrap().element.options ?? [];
     const queries: Json[] = [
       {},
-      { starting_after: `${prefix}_${tenant.tail}` },
-      { ending_before: `${prefix}_${tenant.tail}` },
+      { starting_after: cursor },
+      { ending_before: cursor },
       ...Object.keys(filters).map((name) => ({ [name]: filterValue(name, shape) })),
       ...(relations.length > 0 ? [{ expand: relations }] : []),
       ...(include.unwrap().element.options ? [{ include: ['stats'] }] : []),

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Json, startRail } from '../../harness.ts';
+import { eventually, type Json, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -82,14 +82,16 @@ t.test('of sales at once each counts those before it for its tier', async (t) =>
   const shop = await openShop(rail);
   const tiers = Array.from({ length: 20 }, (_, from) => ({ from: from + 1, rate_value: 1_001 + from }));
   await shop.rule({ rate_value: 1_000, tiers, tier_metric: 'sales_count' });
-  for (const fields of [{}, { occurred_at: '2026-03-01T00:00:00Z' }]) {
-    const { id: partner_id } = await shop.partner();
-    const earned = await Promise.all(Array.from({ length: 20 }, () => earns(shop, { partner_id, ...fields })));
-    t.same(
-      earned.toSorted(),
-      earned.map((_, nth) => 1_000 + nth),
-    );
-  }
+  const expected = Array.from({ length: 20 }, (_, nth) => 1_000 + nth);
+  const { id: partner_id } = await shop.partner();
+  const earned = await Promise.all(expected.map(() => earns(shop, { partner_id })));
+  t.same(earned.toSorted(), expected);
+  // Of the same time, the ids of the charges give the order: those that come later in it are corrected.
+  const { id } = await shop.partner();
+  await Promise.all(expected.map(() => shop.sale({ partner_id: id, occurred_at: '2026-03-01T00:00:00Z' })));
+  const amounts = async () =>
+    (await shop.list('commissions', `partner_id=${id}`)).map(({ amount_minor }) => amount_minor).toSorted();
+  await eventually(async () => `${await amounts()}` === `${expected}`, 'each sale to be in its tier');
 });
 
 t.test('revenue beyond the integers that JSON carries is the last of them to a tier, and to the stats', async (t) => {
