@@ -72,19 +72,27 @@ export async function placeOf(
     select
       p.at, c.origin_partner_id, c.origin_tracked_by, coalesce(p.at <= c.known_from, false) as is_before_customer,
       coalesce(f.occurred_at, (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1)) as first_at,
-      exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") < (p.at, ${charge})) as has_earlier,
-      exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
+      coalesce(f.occurred_at < p.at, false)
+        or exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") < (p.at, ${charge})) as has_earlier,
+      coalesce(l.occurred_at >= p.at, false)
+        and exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
       f.id as first_id,
       exists(select from program.commission c where c.organization_id = f.organization_id and c.sale_id = f.id and ${isSettled}) as is_settled
     from program.customer c
+    left join lateral (
+      select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at desc limit 1
+    ) l on true
     cross join lateral (
       select ${
         occurred_at === undefined
-          ? sql`greatest(${tx.now}::timestamptz, (
-              select t.occurred_at + interval '1 ms' from program.sale t
-              where ${ofCustomer} and t.occurred_at <= clock_timestamp()
-              order by t.occurred_at desc limit 1
-            ))`
+          ? sql`greatest(${tx.now}::timestamptz, case
+              when l.occurred_at <= clock_timestamp() then l.occurred_at + interval '1 ms'
+              when l.occurred_at is not null then (
+                select t.occurred_at + interval '1 ms' from program.sale t
+                where ${ofCustomer} and t.occurred_at <= clock_timestamp()
+                order by t.occurred_at desc limit 1
+              )
+            end)`
           : sql`${occurred_at}::timestamptz`
       } as at
     ) p
