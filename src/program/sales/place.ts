@@ -77,7 +77,8 @@ export async function placeOf(
       coalesce(l.occurred_at >= p.at, false)
         and exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
       f.id as first_id,
-      exists(select from program.commission c where c.organization_id = f.organization_id and c.sale_id = f.id and ${isSettled}) as is_settled
+      coalesce(f.occurred_at >= p.at, false)
+        and exists(select from program.commission c where c.organization_id = f.organization_id and c.sale_id = f.id and ${isSettled}) as is_settled
     from program.customer c
     left join lateral (
       select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at desc limit 1
