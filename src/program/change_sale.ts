@@ -10,19 +10,21 @@ import { Problem } from '../core/values/problem.ts';
 import { takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
-import { noteDecision, recalculate, undecided, visitOf } from './earn_sale.ts';
+import { noteDecision, recalculate, visitOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { partnerOf } from './partners/partner.ts';
 import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
+import { undecided } from './sales/decision.ts';
 import { deleteDisputes } from './sales/dispute.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import {
   type AttributedSale,
+  emitUpdated,
   followStatus,
   isAttributed,
   lockSale,
@@ -149,7 +151,7 @@ function refuseBelowRefunded({ amount_minor, refunded_minor }: Sale): void {
 /** A sale that had no partner was never reported: it is created now, and what was refunded of it is refunded now. */
 export function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
   if (before.partner_id !== null) {
-    tx.emit(event('sale.updated', after, { previous_amount_minor: before.amount_minor }));
+    emitUpdated(tx, after, before.amount_minor);
     return;
   }
   tx.emit(event('sale.created', after));

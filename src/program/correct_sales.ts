@@ -6,7 +6,7 @@ import { emitCorrection } from './change_sale.ts';
 import { takeBackCommissions } from './commissions/adjust.ts';
 import { because, commissions } from './commissions/commission.ts';
 import { followDisputes } from './commissions/disputed.ts';
-import { choiceBy, inMonthOf, monthOf, reasonsBy } from './commissions/earn.ts';
+import { choiceBy, factsOf, inMonthOf, reasonsBy } from './commissions/earn.ts';
 import { rules } from './commissions/rule.ts';
 import type { Choice } from './commissions/rule_choice.ts';
 import { type Customer, customers, lockCustomer } from './customers/customer.ts';
@@ -14,9 +14,9 @@ import {
   earnSale,
   firstPaymentBefore,
   noteDecision,
+  readDecision,
   recalculate,
   termsOfRecorded,
-  undecided,
   visitOf,
 } from './earn_sale.ts';
 import { event } from './events/event.ts';
@@ -24,16 +24,15 @@ import {
   correctLaterSales,
   correctTiersAfter,
   correctTiersOf,
-  emitMoved,
   type LaterSales,
   namedBefore,
   type PartnerMonth,
 } from './late_sale.ts';
 import { partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { type Candidates, type Decision, type PlaceFacts, placeIn } from './sales/decision.ts';
+import { type Candidates, type Decision, type PlaceFacts, placeIn, undecided } from './sales/decision.ts';
 import { ownPurchaseOf } from './sales/own_purchase.ts';
-import { isAfter, isSettled, type Place } from './sales/place.ts';
+import { isAfter, isSettled, type Place, placeOfRow } from './sales/place.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
 
 /** The number of sales that one transaction corrects: their customers are locked meanwhile. */
@@ -56,7 +55,7 @@ export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from,
   const later = await tx.all<Sale>(sql`
     select ${sales.columns} from ${sales.from}
     where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sales.alive} and ${isAfter(after)}
-    order by t.occurred_at, t.external_charge_id collate "C"
+    order by ${placeOfRow()}
     limit ${isChanged ? most_of_step : 1}
     ${lockOf(true)}`);
   for (const sale of later) await correctSale(tx, program, sale, { customer, moved_from });
@@ -82,12 +81,11 @@ interface Owner {
 
 /** @param sale locked, after its customer */
 async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, moved_from }: Owner): Promise<void> {
-  const { decision } = await tx.one<{ decision: Decision | null }>(
-    sql`select t.decision from program.sale t where ${tenant(tx)} and t.id = ${sale.id}`,
-  );
+  const decision = await readDecision(tx, sale);
   if (!decision) return;
+  const { by, candidates, facts } = decision;
   if (!isAttributed(sale)) {
-    if (customer && decision.unknown_customer) await creditSale(tx, program, sale, customer);
+    if (customer && decision.unknown_customer) await creditCustomers(tx, program, sale, { customer, candidates });
     return;
   }
   const isMoved =
@@ -95,52 +93,44 @@ async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, mov
     sale.partner_id === moved_from &&
     customer.partner_id !== moved_from &&
     customer.tracked_by !== 'manual' &&
-    (decision.by === 'customer' || decision.by === 'click' || (decision.by === 'coupon' && !sale.is_first_sale));
-  if (isMoved) await moveSale(tx, program, sale, { customer, candidates: decision.candidates });
+    (by === 'customer' || by === 'click' || (by === 'coupon' && !sale.is_first_sale));
+  if (isMoved) await creditCustomers(tx, program, sale, { customer, candidates });
   else {
-    if (decision.by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id)
-      await noteCustomer(tx, sale, decision.candidates);
-    if (decision.facts) await correctRule(tx, program, sale, { customer, facts: decision.facts });
+    if (by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id)
+      await noteDecision(tx, sale, byCustomer(candidates, customer));
+    if (facts) await correctRule(tx, program, sale, { customer, facts });
   }
   await followDisputes(tx, sale.id);
 }
 
-/** Notes that the partner is credited as the customer's. */
-const noteCustomer = (tx: Tx, sale: AttributedSale, candidates: Candidates) =>
-  noteDecision(tx, sale, { by: 'customer', candidates: { ...candidates, customer: sale.partner_id } });
+/** Whoever is credited is so as the partner of the customer. */
+const byCustomer = (candidates: Candidates, { partner_id }: Customer): Pick<Decision, 'by' | 'candidates'> => ({
+  by: 'customer',
+  candidates: { ...candidates, customer: partner_id },
+});
 
-/** Credits a later sale to the partner whose the customer was by then. */
-async function moveSale(
+/** Credits a later sale to the partner whose the customer was by then: one of another partner, or one that named the customer before they were known. */
+async function creditCustomers(
   tx: Tx,
   program: Program,
-  before: AttributedSale,
+  before: Sale,
   { customer, candidates }: { customer: Customer; candidates: Candidates },
 ): Promise<void> {
   const { partner_id } = customer;
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
-  if (!partner || (await hasSettled(tx, before))) return;
+  const isNew = !isAttributed(before);
+  if (isNew) await noteDecision(tx, before, { unknown_customer: null });
+  if (!partner) return;
+  if (isNew ? await ownPurchaseOf(tx, program, { ...before, partner_id }, customer) : await hasSettled(tx, before))
+    return;
   const visit = await visitOf(tx, customer, partner_id);
   const after = (await sales.update(tx, before.id, { partner_id, coupon_id: null, ...visit })) as AttributedSale;
-  emitMoved(tx, after);
-  await takeBackCommissions(tx, before, 'sale_corrected');
-  await noteDecision(tx, after, undecided);
-  await noteCustomer(tx, after, candidates);
-  await recalculate(tx, program, after, customer, true);
-  for (const id of [before.partner_id, partner_id]) await correctTiersAfter(tx, { ...after, partner_id: id });
-}
-
-/** Credits a sale that named the customer before they were known. */
-async function creditSale(tx: Tx, program: Program, before: Sale, customer: Customer): Promise<void> {
-  const { partner_id } = customer;
-  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
-  await noteDecision(tx, before, { unknown_customer: null });
-  if (!partner || (await ownPurchaseOf(tx, program, { ...before, partner_id }, customer))) return;
-  const visit = await visitOf(tx, customer, partner_id);
-  const after = (await sales.update(tx, before.id, { partner_id, ...visit })) as AttributedSale;
   emitCorrection(tx, before, after);
-  if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
-  await noteCustomer(tx, after, {});
+  if (!isNew) await takeBackCommissions(tx, before, 'sale_corrected');
+  else if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
+  await noteDecision(tx, after, { ...undecided, ...byCustomer(candidates, customer) });
   await recalculate(tx, program, after, customer, true);
+  if (!isNew) await correctTiersAfter(tx, before);
   await correctTiersAfter(tx, after);
 }
 
@@ -154,15 +144,8 @@ async function correctRule(
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
   if (!partner) return;
   const terms = await termsOfRecorded(tx, sale, customer);
-  const limited = terms.rules.filter(({ max_payments }) => max_payments !== null);
-  const { is_first_sale } = sale;
-  const after: PlaceFacts = {
-    ...{ is_first_sale, first_sale_at: await firstPaymentBefore(tx, sale) },
-    payments: Object.fromEntries(limited.map(({ id, payments }) => [id, payments])),
-  };
-  const chosen = choiceBy(program, sale, partner, after, terms);
-  const isTiered = terms.rules.some(({ id, tiers }) => id === chosen?.rule_id && tiers.length > 0);
-  if (isTiered) after.month = await monthOf(tx, sale);
+  const first_sale_at = firstPaymentBefore(sale, customer);
+  const after = await factsOf(tx, program, sale, { partner, first_sale_at }, terms);
   // A rule that was made since is asked about both places.
   const known: PlaceFacts = { ...before, payments: { ...after.payments, ...before.payments } };
   const isSame = isSameChoice(

@@ -12,7 +12,7 @@ import { partners } from './partners/partner.ts';
 import type { Program } from './programs/program.ts';
 import { cameBy, nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import type { Credit } from './sales/credit.ts';
-import { type Decision, type PlaceFacts, placeIn } from './sales/decision.ts';
+import { type Decision, placeIn, undecided } from './sales/decision.ts';
 import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
 import type { AttributedSale, Sale } from './sales/sale.ts';
 
@@ -20,29 +20,7 @@ import type { AttributedSale, Sale } from './sales/sale.ts';
 export const decisionOf = (
   { attribution, candidates }: Pick<Credit, 'attribution' | 'candidates'>,
   earning: Earning | undefined,
-): Decision => ({
-  by: attribution?.by ?? null,
-  candidates,
-  ...factsOf(earning),
-});
-
-const factsOf = (
-  earning: Earning | undefined,
-): Pick<Decision, 'facts' | 'rule_id' | 'unmet' | 'by_link' | 'outcome'> => ({
-  facts: earning?.facts ?? null,
-  rule_id: earning?.rule_id ?? null,
-  unmet: earning?.unmet ?? {},
-  by_link: earning?.by_link ?? false,
-  outcome: earning ? outcomeIn(earning) : null,
-});
-
-const outcomeIn = ({ outcome, is_active }: Earning): Decision['outcome'] => {
-  if (outcome.outcome === 'commission') return 'commission';
-  return is_active ? outcome.warning : 'partner_not_active';
-};
-
-/** What is decided of a sale that earns nobody anything. */
-export const undecided = factsOf(undefined);
+): Decision => ({ by: attribution?.by ?? null, candidates, ...(earning?.decided ?? undecided) });
 
 /** Keeps what a recorded sale is decided by now. */
 export const noteDecision = (tx: Tx, { id }: Pick<Sale, 'id'>, changes: Partial<Decision>) =>
@@ -52,17 +30,17 @@ export const noteDecision = (tx: Tx, { id }: Pick<Sale, 'id'>, changes: Partial<
 
 const nothing_decided: Decision = { by: null, candidates: {}, ...undecided };
 
-/** Reads when the customer of a recorded sale first paid; null where by that sale. */
-export async function firstPaymentBefore(tx: Tx, { id, customer_id, is_first_sale }: Sale): Promise<string | null> {
-  if (customer_id === null || is_first_sale) return null;
-  const ofCustomer = sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and t.id <> ${id}`;
-  const { first_at } = await tx.one<{ first_at: string | null }>(sql`
-    select coalesce(
-      (select t.occurred_at from program.sale t where ${ofCustomer} and t.is_first_sale),
-      (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1)
-    ) as first_at`);
-  return first_at;
-}
+/** Reads what a recorded sale is decided by; null of one that was recorded past the operations. */
+export const readDecision = async (tx: Tx, { id }: Pick<Sale, 'id'>): Promise<Decision | null> =>
+  (
+    await tx.one<{ decision: Decision | null }>(
+      sql`select t.decision from program.sale t where ${tenant(tx)} and t.id = ${id}`,
+    )
+  ).decision;
+
+/** Returns when the customer of a recorded sale first paid; null where by that sale. */
+export const firstPaymentBefore = ({ is_first_sale }: Sale, customer: Customer | undefined): string | null =>
+  is_first_sale ? null : (customer?.converted_at ?? null);
 
 /** The terms of a recorded sale, as of its place. */
 export const termsOfRecorded = (tx: Tx, sale: AttributedSale, customer: Customer | undefined) =>
@@ -81,26 +59,19 @@ export async function earnSale(
   program: Program,
   sale: AttributedSale,
   customer: Customer | undefined,
-): Promise<PlaceFacts | undefined> {
+): Promise<void> {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
-  if (!partner) return undefined;
-  const first_sale_at = await firstPaymentBefore(tx, sale);
-  const earning = await earnedBy(
-    tx,
-    program,
-    sale,
-    { partner, first_sale_at },
-    await termsOfRecorded(tx, sale, customer),
-  );
-  await noteDecision(tx, sale, factsOf(earning));
-  const { outcome: earned } = earning;
-  if (earned.outcome === 'none') return earning.facts;
+  if (!partner) return;
+  const first_sale_at = firstPaymentBefore(sale, customer);
+  const terms = await termsOfRecorded(tx, sale, customer);
+  const { outcome: earned, decided } = await earnedBy(tx, program, sale, { partner, first_sale_at }, terms);
+  await noteDecision(tx, sale, decided);
+  if (earned.outcome === 'none') return;
   const left = { ...sale, base_minor: commissionBase(sale, program.commission_on_net_revenue) };
   const amount_minor = exactly(() => remainingCommission(earned, left));
-  if (amount_minor === 0) return earning.facts;
+  if (amount_minor === 0) return;
   const paid = { ...earned, amount_minor, base_amount_minor: baseLeft(left) };
   tx.emit(event('commission.created', await createSaleCommission(tx, program, sale, paid)));
-  return earning.facts;
 }
 
 /**

@@ -4,10 +4,9 @@ import { tenant } from '../core/resource/resource.ts';
 import { inMonthOf } from './commissions/earn.ts';
 import { rules } from './commissions/rule.ts';
 import type { Customer } from './customers/customer.ts';
-import { event } from './events/event.ts';
 import { placeIn } from './sales/decision.ts';
 import { isAfter, type Place } from './sales/place.ts';
-import { type AttributedSale, isAttributed, type Sale, sales } from './sales/sale.ts';
+import { type AttributedSale, emitUpdated, isAttributed, type Sale, sales } from './sales/sale.ts';
 
 /** A customer's sales after a place, which what happened there may change. */
 export interface LaterSales {
@@ -52,11 +51,8 @@ export const isNamedBefore = async (tx: Tx, customer: Customer, place: Place): P
 /** Ends that a sale is its customer's first: an earlier one is. */
 export async function displaceFirstSale(tx: Tx, id: string): Promise<void> {
   const displaced = await sales.update(tx, id, { is_first_sale: false });
-  if (isAttributed(displaced)) emitMoved(tx, displaced);
+  if (isAttributed(displaced)) emitUpdated(tx, displaced);
 }
-
-export const emitMoved = (tx: Tx, sale: AttributedSale): void =>
-  tx.emit(event('sale.updated', sale, { previous_amount_minor: sale.amount_minor }));
 
 /** A partner's calendar month, from a place on. */
 export interface PartnerMonth {

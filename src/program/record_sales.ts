@@ -16,7 +16,7 @@ import { type Partner, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
 import { visitedBy } from './sales/came_by.ts';
-import { firstSalesOf } from './sales/credit.ts';
+import { lastSalesOf } from './sales/credit.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
 import { ownPurchaseBy } from './sales/own_purchase.ts';
 import { saysNothingNew } from './sales/payer.ts';
@@ -190,7 +190,7 @@ const later = (at: string, by_ms: number): string => new Date(Date.parse(at) + b
 async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
   if (named.length === 0) return [];
   const [times, locked, terms_of_all] = await together([
-    firstSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
+    lastSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
       where ${tenant(tx)} and t.id = any(${[...new Set(named.map(({ partner_id }) => partner_id))]}) and ${partners.alive}
@@ -209,7 +209,8 @@ async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
   for (const [nth, one] of named.entries()) {
     const { customer, body } = one;
     const terms = terms_of_all[nth] as Terms;
-    const { first_at: first_sale_at, last_at = '', refunded_at = null } = times.get(customer.id) ?? {};
+    const { last_at = '', refunded_at = null } = times.get(customer.id) ?? {};
+    const first_sale_at = customer.converted_at;
     const partner = by_id.get(one.partner_id);
     const last = [last_at, last_of.get(customer.id) ?? ''].sort().at(-1) as string;
     const at = body.occurred_at ?? (last < tx.now ? tx.now : later(last, 1));
@@ -218,7 +219,7 @@ async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
       terms.rules.every(({ max_payments }) => max_payments === null);
     // At the same millisecond the ids of the charges decide, which record_sale.ts compares.
     const isFurther =
-      first_sale_at !== undefined && at > last && (body.occurred_at !== undefined || last < later(tx.now, 1_000));
+      first_sale_at !== null && at > last && (body.occurred_at !== undefined || last < later(tx.now, 1_000));
     const outcome =
       partner && isFurther && isAlone && !left.has(customer)
         ? await decideOne(tx, one, { partner, first_sale_at, at }, terms)

@@ -8,8 +8,8 @@ import { requireState, text } from '../core/values/fields.ts';
 import { Problem } from '../core/values/problem.ts';
 import { adjustCommissions, hasEverEarned } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
-import { type Customer, lockCustomer } from './customers/customer.ts';
-import { earnSale } from './earn_sale.ts';
+import type { Customer } from './customers/customer.ts';
+import { earnSale, readDecision } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { correctSalesAfterRefund } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
@@ -25,6 +25,7 @@ import {
 } from './sales/refund.ts';
 import {
   type AttributedSale,
+  emitUpdated,
   followStatus,
   isAttributed,
   lockSale,
@@ -95,7 +96,7 @@ export async function refundSale(
   });
   if (isAttributed(sale)) {
     emitRefund(tx, sale, refund);
-    await followRefunds(tx, sale, 'sale_refunded', refund);
+    await followRefunds(tx, sale, customer, 'sale_refunded', refund);
     await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
   return { sale, refund };
@@ -120,8 +121,8 @@ export async function reverseRefund(
   const refunded_minor = before.refunded_minor - amount_minor;
   const sale = await changeRefunded(tx, before, customer, { refunded_minor, refunded_at });
   if (isAttributed(sale)) {
-    tx.emit(event('sale.updated', sale, { previous_amount_minor: sale.amount_minor }));
-    await followRefunds(tx, sale, 'refund_reversed', refund);
+    emitUpdated(tx, sale);
+    await followRefunds(tx, sale, customer, 'refund_reversed', refund);
     await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
   return refund;
@@ -143,23 +144,21 @@ async function changeRefunded(
 async function followRefunds(
   tx: Tx,
   sale: AttributedSale,
+  customer: Customer | undefined,
   cause: 'sale_refunded' | 'refund_reversed',
   refund: Refund,
 ): Promise<void> {
   await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
   if (cause === 'sale_refunded' || (await hasEverEarned(tx, sale))) await adjustCommissions(tx, sale, cause, refund.id);
-  else await earnAfterReversal(tx, sale);
+  else await earnAfterReversal(tx, sale, customer);
   await followDisputes(tx, sale.id);
   assessLater(tx, 'sale', sale.id);
 }
 
 /** A sale that was decided anew while it was refunded in full earned its partner nothing then. */
-async function earnAfterReversal(tx: Tx, sale: AttributedSale): Promise<void> {
-  const decided = await tx.maybe(sql`
-    select from program.sale t where ${tenant(tx)} and t.id = ${sale.id} and t.decision ->> 'outcome' = 'commission'`);
-  if (!decided) return;
-  const customer = sale.customer_id === null ? undefined : await lockCustomer(tx, sale.customer_id);
-  await earnSale(tx, await programs.get(tx, sale.program_id), sale, customer);
+async function earnAfterReversal(tx: Tx, sale: AttributedSale, customer: Customer | undefined): Promise<void> {
+  const decision = await readDecision(tx, sale);
+  if (decision?.outcome === 'commission') await earnSale(tx, await programs.get(tx, sale.program_id), sale, customer);
 }
 
 /**

@@ -10,8 +10,8 @@ import { fresh, openShop } from '../shop.ts';
 // The rows are written past the requests, so that statements and totals do not know them.
 const rail = await startRail({ worker: false, audit: false });
 const many = 5_000;
-/** Pages of indexes that are one or two deeper: a sale writes 27 and looks into ten. One that read its history would touch thousands. */
-const more = 60;
+/** Pages of indexes that are one deeper, the roots of those that planning looks at, and what the session did before. */
+const more = 50;
 
 // At the end of each transaction that creates something: what it has touched until then.
 for (const statement of [

@@ -1,4 +1,4 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -7,7 +7,7 @@ import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
 import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
-import type { Decision, PlaceFacts } from '../sales/decision.ts';
+import type { Decided, PlaceFacts } from '../sales/decision.ts';
 import type { AmountParts } from '../sales/net_amount.ts';
 import { isBefore, isSettled, type Place } from '../sales/place.ts';
 import type { Sale } from '../sales/sale.ts';
@@ -41,13 +41,7 @@ interface Credit {
 /** The commission of a sale, and what decided on it. */
 export interface Earning {
   outcome: CommissionOutcome;
-  facts: PlaceFacts;
-  rule_id: string | null;
-  unmet: Decision['unmet'];
-  /** Whether the partner can earn. */
-  is_active: boolean;
-  /** Whether the rate is that of the link that the customer came by. */
-  by_link: boolean;
+  decided: Decided;
   /** Whether a rule of the partner has tiers: later sales of the month may be in another one. */
   has_tiers: boolean;
 }
@@ -134,8 +128,7 @@ function paymentsOf(
   const isPlaced = place?.has_later
     ? sql`and (${isSettled} or exists (
         select from program.sale s
-        where s.organization_id = c.organization_id and s.id = c.sale_id
-          and (s.occurred_at, s.external_charge_id collate "C") < (${place.at}::timestamptz, ${place.charge})))`
+        where s.organization_id = c.organization_id and s.id = c.sale_id and ${isBefore(place, raw('s'))}))`
     : empty;
   const refundedSince = place
     ? sql`+ (
@@ -143,8 +136,7 @@ function paymentsOf(
           select from program.sale s
           join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.rule_id = t.id
           where s.organization_id = u.organization_id and s.customer_id = u.id and s.deleted_at is null and s.status = 'refunded'
-            and s.refunded_at >= ${place.at}::timestamptz
-            and (s.occurred_at, s.external_charge_id collate "C") < (${place.at}::timestamptz, ${place.charge})
+            and s.refunded_at >= ${place.at}::timestamptz and ${isBefore(place, raw('s'))}
           group by s.id
           having bool_or(c.kind = 'sale') and coalesce(sum(c.amount_minor) filter (where ${isCounted}), 0) <= 0
           limit t.max_payments
@@ -174,41 +166,39 @@ export async function earnedBy(
   { partner, first_sale_at }: Credit,
   terms: Terms,
 ): Promise<Earning> {
-  const payments = Object.fromEntries(
-    terms.rules.filter(({ max_payments }) => max_payments !== null).map(({ id, payments }) => [id, payments]),
-  );
-  const { is_first_sale } = sale;
-  const facts: PlaceFacts = { is_first_sale, first_sale_at, payments };
+  const facts = await factsOf(tx, program, sale, { partner, first_sale_at }, terms);
   const has_tiers = terms.rules.some(({ tiers }) => tiers.length > 0);
+  const by_link = terms.came_by.rate_override !== null;
   if (partner.status !== 'active')
     return {
       outcome: { outcome: 'none', warning: 'no_commission_from_rules' },
-      facts,
-      rule_id: null,
-      unmet: {},
-      by_link: false,
-      is_active: false,
+      decided: { facts, rule_id: null, unmet: {}, by_link: false, outcome: 'partner_not_active' },
       has_tiers,
     };
   const context = contextOf(program, sale, partner, facts, terms);
-  const rule_id = chooseRule(terms.rules, context)?.rule_id ?? null;
-  const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
-  if (isTiered) facts.month = await monthOf(tx, sale);
-  const unmet = unmetOf(terms, rule_id, context);
-  const outcome = exactly(() => commissionFor(terms.rules, { ...context, ...monthIn(facts) }));
-  return { outcome, facts, rule_id, unmet, has_tiers, by_link: context.rate_override !== null, is_active: true };
+  const outcome = exactly(() => commissionFor(terms.rules, context));
+  const decided = {
+    ...{ facts, ...reasonsOf(terms, context), by_link },
+    outcome: outcome.outcome === 'commission' ? ('commission' as const) : outcome.warning,
+  };
+  return { outcome, decided, has_tiers };
 }
 
-const unmetOf = ({ rules }: Terms, rule_id: string | null, context: SaleContext): Decision['unmet'] =>
-  Object.fromEntries(
-    rules
-      .filter(({ id }) => id !== rule_id)
-      .slice(0, most_explained)
-      .map((rule) => [rule.id, unmetBy(rule, context) ?? '']),
-  );
-
-/** The number of rules that a sale keeps its reasons of. */
-const most_explained = 50;
+/** Reads the facts that the place of a sale decides: the partner's month for tiers alone. */
+export async function factsOf(
+  tx: Tx,
+  program: Program,
+  sale: EarningSale,
+  { partner, first_sale_at }: Credit,
+  terms: Terms,
+): Promise<PlaceFacts> {
+  const limited = terms.rules.filter(({ max_payments }) => max_payments !== null);
+  const payments = Object.fromEntries(limited.map(({ id, payments }) => [id, payments]));
+  const facts: PlaceFacts = { is_first_sale: sale.is_first_sale, first_sale_at, payments };
+  const rule_id = choiceBy(program, sale, partner, facts, terms)?.rule_id;
+  const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
+  return isTiered ? { ...facts, month: await monthOf(tx, sale) } : facts;
+}
 
 /** Returns the rule that is chosen, and the rate of its tier, if the place of the sale had these facts. */
 export function choiceBy(
@@ -218,34 +208,35 @@ export function choiceBy(
   facts: PlaceFacts,
   terms: Terms,
 ): Choice | null {
-  if (partner.status !== 'active' || sale.amount_minor === 0) return null;
-  return chooseRule(terms.rules, { ...contextOf(program, sale, partner, facts, terms), ...monthIn(facts) });
+  return partner.status === 'active' ? chooseRule(terms.rules, contextOf(program, sale, partner, facts, terms)) : null;
 }
 
 /** Returns the reasons of the rules, if the place of the sale had these facts. */
-export function reasonsBy(
+export const reasonsBy = (
   program: Program,
   sale: EarningSale,
   partner: Partner,
   facts: PlaceFacts,
   terms: Terms,
-): Pick<Decision, 'rule_id' | 'unmet'> {
-  const context = { ...contextOf(program, sale, partner, facts, terms), ...monthIn(facts) };
-  const rule_id = chooseRule(terms.rules, context)?.rule_id ?? null;
-  return { rule_id, unmet: unmetOf(terms, rule_id, context) };
+): Reasons => reasonsOf(terms, contextOf(program, sale, partner, facts, terms));
+
+type Reasons = Pick<Decided, 'rule_id' | 'unmet'>;
+
+function reasonsOf({ rules }: Terms, context: SaleContext): Reasons {
+  const rule_id = chooseRule(rules, context)?.rule_id ?? null;
+  const others = rules.filter(({ id }) => id !== rule_id).slice(0, most_explained);
+  return { rule_id, unmet: Object.fromEntries(others.map((rule) => [rule.id, unmetBy(rule, context) ?? ''])) };
 }
 
-const monthIn = ({ month }: PlaceFacts) => ({
-  month_sales_count: month?.sales_count ?? 0,
-  month_revenue_minor: month?.revenue_minor ?? 0,
-});
+/** The number of rules that a sale keeps its reasons of. */
+const most_explained = 50;
 
-/** Returns the facts that rules compare with, but for the partner's month: that is read for tiers alone. */
+/** Returns the facts that rules compare with. */
 function contextOf(
   program: Program,
   sale: EarningSale,
   partner: Partner,
-  { is_first_sale, first_sale_at, payments }: PlaceFacts,
+  { is_first_sale, first_sale_at, payments, month }: PlaceFacts,
   { tag_ids, came_by }: Terms,
 ): SaleContext {
   const { occurred_at, amount_minor, currency, product_id } = sale;
@@ -264,8 +255,8 @@ function contextOf(
     rate_override: came_by.rate_override as Rate | null,
     first_sale_at,
     payments_by_rule: payments,
-    month_sales_count: 0,
-    month_revenue_minor: 0,
+    month_sales_count: month?.sales_count ?? 0,
+    month_revenue_minor: month?.revenue_minor ?? 0,
   };
 }
 
@@ -289,11 +280,11 @@ export function exactly<T>(compute: () => T): T {
  * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
  * each other, so that of several at once each counts those before it: whatever is recorded by then and did not come later.
  */
-export async function monthOf(
+async function monthOf(
   tx: Tx,
   { id: sale_id, partner_id, occurred_at, created_at, external_charge_id, currency: code }: EarningSale,
 ): Promise<NonNullable<PlaceFacts['month']>> {
-  await lockMonthOf(tx, partner_id as string);
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   const isEarlier =
     created_at === tx.now && occurred_at >= tx.now
       ? // Of one that is recorded now for now, also those that waited shorter and carry a later time.
@@ -305,10 +296,6 @@ export async function monthOf(
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
       and ${inMonthOf(occurred_at)} and ${isEarlier}`);
 }
-
-/** Sales of a partner that tiers depend on are recorded and corrected one after the other. */
-export const lockMonthOf = (tx: Tx, partner_id: string) =>
-  tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
 
 /** Selects the sales `t` in the calendar month (UTC) of a time. */
 export const inMonthOf = (at: string): Sql => sql`t.occurred_at >= date_trunc('month', ${at}::timestamptz, 'UTC')

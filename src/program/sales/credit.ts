@@ -51,7 +51,7 @@ export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Pa
   const { customer } = payer;
   const { occurred_at, external_charge_id: charge } = claim;
   const [found, likely] = await together([
-    customer ? placeOf(tx, customer.id, occurred_at, charge) : placeOfUnknown({ at: occurred_at ?? tx.now, charge }),
+    customer ? placeOf(tx, customer, occurred_at, charge) : placeOfUnknown({ at: occurred_at ?? tx.now, charge }),
     candidatesOf(tx, program, claim, payer),
   ]);
   const place = customer && found.has_later ? await placeAmongLocked(tx, customer, found, claim) : found;
@@ -85,12 +85,12 @@ async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, p
 
 async function placeAmongLocked(
   tx: Tx,
-  { id }: Customer,
+  customer: Customer,
   place: CustomerPlace,
   { occurred_at }: Claim,
 ): Promise<CustomerPlace> {
-  await lockLater(tx, id, place);
-  return placeOf(tx, id, occurred_at, place.charge);
+  await lockLater(tx, customer.id, place);
+  return placeOf(tx, customer, occurred_at, place.charge);
 }
 
 /** A match by coupon binds the customer. A late first sale ends what the coupon of a later one changed, or records the customer from its own time on. */
@@ -229,26 +229,20 @@ async function ownPurchase(
 }
 
 interface Times {
-  first_at: string;
   last_at: string;
   refunded_at: string | null;
 }
 
-/** Reads the time of the first payment of customers, of their last, and of the last full refund. By indexes: of however many sales, a few are read. */
-export async function firstSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, Times>> {
+/** Reads the time of the last payment of customers, and of their last full refund. By indexes: of however many sales, a few are read. */
+export async function lastSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, Times>> {
   const found = await tx.all<Times & { customer_id: string }>(sql`
     select
-      g.customer_id, f.occurred_at as first_at, l.occurred_at as last_at, (
+      g.customer_id, l.occurred_at as last_at, (
         select t.refunded_at from program.sale t
         where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null and t.status = 'refunded'
         order by t.refunded_at desc limit 1
       ) as refunded_at
     from unnest(${customer_ids}::text[]) as g (customer_id)
-    cross join lateral (
-      select t.occurred_at from program.sale t
-      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
-      order by t.occurred_at limit 1
-    ) f
     cross join lateral (
       select t.occurred_at from program.sale t
       where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null

@@ -26,11 +26,15 @@ export interface PlaceFacts {
  * By what a sale was credited and paid, as it is kept in `program.sale.decision`. A sale that comes late is compared with it: what its place
  * changes in later ones is corrected, and what a merchant has changed since is not.
  */
-export interface Decision {
+export interface Decision extends Decided {
   by: CreditedBy | null;
   candidates: Candidates;
   /** The processor's id of the customer, where the sale named one who was not known. An earlier sale that comes late may make them known. */
   unknown_customer?: string | null;
+}
+
+/** What decides on the commission of a sale. */
+export interface Decided {
   /** Null where nobody is credited: no rule was asked. */
   facts: PlaceFacts | null;
   /** The rule that pays, and of each other one that was active the first condition that did not hold. "": it applied, and another one came first. */
@@ -53,3 +57,6 @@ export const placeIn = ({
   at: occurred_at,
   charge: external_charge_id,
 });
+
+/** Nothing is decided of what the sale earns. */
+export const undecided: Decided = { facts: null, rule_id: null, unmet: {}, by_link: false, outcome: null };

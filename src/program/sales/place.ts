@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Customer } from '../customers/customer.ts';
@@ -9,13 +9,21 @@ export interface Place {
   charge: string;
 }
 
-/** Selects the sales `t` before a place. */
-export const isBefore = ({ at, charge }: Place): Sql =>
-  sql`(t.occurred_at, t.external_charge_id collate "C") < (${at}::timestamptz, ${charge})`;
+/** The place of a row of `program.sale`, to be compared and ordered by. @param sale the name of the row */
+export const placeOfRow = (sale = raw('t')): Sql => sql`(${sale}.occurred_at, ${sale}.external_charge_id collate "C")`;
+
+/** Selects the sales before a place. @param sale the name of their row */
+export const isBefore = ({ at, charge }: Place | Located, sale?: Sql): Sql =>
+  sql`${placeOfRow(sale)} < (${at}::timestamptz, ${charge})`;
 
 /** Selects the sales `t` after a place. */
-export const isAfter = ({ at, charge }: Place): Sql =>
-  sql`(t.occurred_at, t.external_charge_id collate "C") > (${at}::timestamptz, ${charge})`;
+export const isAfter = ({ at, charge }: Place | Located): Sql => sql`${placeOfRow()} > (${at}::timestamptz, ${charge})`;
+
+/** A place whose time is a column. */
+interface Located {
+  at: Sql;
+  charge: string;
+}
 
 /**
  * Selects the commissions `c` that the place of another sale changes no more: they are paid, in a payout, approved, put on hold or edited by hand.
@@ -53,11 +61,14 @@ export const placeOfUnknown = ({ at, charge }: Place): CustomerPlace => ({
  */
 export async function placeOf(
   tx: Tx,
-  customer_id: string,
+  { id: customer_id, converted_at }: Customer,
   occurred_at: string | undefined,
   charge: string,
 ): Promise<CustomerPlace> {
-  const ofCustomer = sql`${tenant(tx)} and t.customer_id = c.id and t.deleted_at is null`;
+  const ofCustomer = sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null`;
+  const place = { at: sql`p.at`, charge };
+  // A sale after the first one needs no look at that, nor at its customer.
+  const mayBeFirst = sql`not coalesce(${converted_at}::timestamptz < p.at, false)`;
   const found = await tx.one<{
     at: string;
     first_at: string | null;
@@ -71,15 +82,13 @@ export async function placeOf(
   }>(sql`
     select
       p.at, c.origin_partner_id, c.origin_tracked_by, coalesce(p.at <= c.known_from, false) as is_before_customer,
-      coalesce(f.occurred_at, (select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at limit 1)) as first_at,
-      coalesce(f.occurred_at < p.at, false)
-        or exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") < (p.at, ${charge})) as has_earlier,
-      coalesce(l.occurred_at >= p.at, false)
-        and exists(select from program.sale t where ${ofCustomer} and (t.occurred_at, t.external_charge_id collate "C") > (p.at, ${charge})) as has_later,
+      coalesce(f.occurred_at, ${converted_at}::timestamptz) as first_at,
+      not ${mayBeFirst} or exists(select from program.sale t where ${ofCustomer} and ${isBefore(place)}) as has_earlier,
+      coalesce(l.occurred_at >= p.at, false) and exists(select from program.sale t where ${ofCustomer} and ${isAfter(place)}) as has_later,
       f.id as first_id,
-      coalesce(f.occurred_at >= p.at, false)
+      f.id is not null
         and exists(select from program.commission c where c.organization_id = f.organization_id and c.sale_id = f.id and ${isSettled}) as is_settled
-    from program.customer c
+    from (values (1)) as one
     left join lateral (
       select t.occurred_at from program.sale t where ${ofCustomer} order by t.occurred_at desc limit 1
     ) l on true
@@ -97,8 +106,13 @@ export async function placeOf(
           : sql`${occurred_at}::timestamptz`
       } as at
     ) p
-    left join program.sale f on f.organization_id = c.organization_id and f.customer_id = c.id and f.is_first_sale and f.deleted_at is null
-    where c.organization_id = ${tx.organization_id} and c.id = ${customer_id}`);
+    left join lateral (
+      select t.id, t.organization_id, t.occurred_at from program.sale t where ${ofCustomer} and t.is_first_sale and ${mayBeFirst}
+    ) f on true
+    left join lateral (
+      select t.known_from, t.origin_partner_id, t.origin_tracked_by from program.customer t
+      where ${tenant(tx)} and t.id = ${customer_id} and ${mayBeFirst}
+    ) c on true`);
   const { at, has_later, is_settled, first_at, first_id } = found;
   // Of a first sale that is settled, the late one is a further one.
   const is_first_sale = !found.has_earlier && !is_settled;

@@ -5,6 +5,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { type Customer, customers, lockCustomer } from '../customers/customer.ts';
+import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
@@ -67,6 +68,10 @@ export type Sale = z.infer<typeof sales.record>;
 export type AttributedSale = Sale & { partner_id: string };
 
 export const isAttributed = (sale: Sale): sale is AttributedSale => sale.partner_id !== null;
+
+/** Emits that a sale was corrected: its amount, or else its partner or its place. */
+export const emitUpdated = (tx: Tx, sale: AttributedSale, previous_amount_minor = sale.amount_minor): void =>
+  tx.emit(event('sale.updated', sale, { previous_amount_minor }));
 
 /** Returns the status of a sale by its refunds: none, a part, or all. A sale of 0 has nothing to refund. */
 export const saleStatus = (amount_minor: number, refunded_minor: number): Sale['status'] => {
