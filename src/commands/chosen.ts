@@ -57,7 +57,7 @@ export async function choose(
   throw new UsageError(`Which ${noun}? Give --${noun} with one of ${names.join(', ')}.`);
 }
 
-/** Of commands that show what is of an organization: one that is misspelt has nothing. @throws Error where there is no such organization */
+/** Refuses an organization that is misspelt, in commands that show what it has: it would have nothing. @throws Error where there is no such organization */
 export async function requireOrganization(database: Database, id: string): Promise<void> {
   const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
   if (!known) throw new Error(nouns.organization.unknown(id));

@@ -50,7 +50,7 @@ export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from,
     await tx.all(sql`
       update program.sale t set customer_id = ${customer_id}, is_first_sale = false, updated_at = ${tx.now}::timestamptz
       where ${tenant(tx)} and ${namedBefore(customer, after)}`);
-  // Where nothing depends on places, it is only said that the next sale is the first no more.
+  // If nothing depends on places, it is only said that the next sale is the first no more.
   const isChanged = adopts || moved_from !== null || (await dependsOnPlace(tx, program));
   const later = await tx.all<Sale>(sql`
     select ${sales.columns} from ${sales.from}

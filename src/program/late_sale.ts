@@ -12,9 +12,9 @@ import { type AttributedSale, emitUpdated, isAttributed, type Sale, sales } from
 export interface LaterSales {
   customer_id: string;
   after: Place;
-  /** Whose the customer was until a late first sale changed that. */
+  /** The partner whose the customer was until a late first sale changed that. */
   moved_from: string | null;
-  /** Whether sales after the place, which named the customer before they were known, are theirs now. */
+  /** True if sales after the place, which named the customer before they were known, are theirs now. */
   adopts: boolean;
 }
 

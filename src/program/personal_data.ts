@@ -131,7 +131,7 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
 const claimsAbout = (tx: Tx, { program_id, email }: Customer, { sale_ids }: Traces): Sql => sql`${tenant(tx)}
   and (t.sale_id = any(${sale_ids}) or t.program_id = ${program_id} and t.email_key = ${email?.toLowerCase() ?? null})`;
 
-/** What happened stays, without what was sent of it. */
+/** Keeps what happened, without what was sent of it. */
 async function eraseFromInbox(tx: Tx, { id, program_id, external_customer_id }: Customer): Promise<void> {
   await tx.all(sql`
     update program.processor_event t

@@ -11,7 +11,7 @@ export interface DeployedSettings {
 
 /** Without these Rail does not run on a Postgres of its own. */
 const needed = ['DATABASE_URL', 'RAIL_ENCRYPTION_KEY'];
-/** What the manifests themselves set. */
+/** The settings that the manifests themselves set. */
 const set_here = ['HOST', 'PORT', 'METRICS_PORT', 'RAIL_DATA_DIR'];
 
 /** @throws UsageError where BASE_URL is not set */
@@ -19,7 +19,7 @@ export function deployedSettings(environment: NodeJS.ProcessEnv = process.env): 
   const isSet = (name: string) => [name, `${name}_FILE`].some((one) => (environment[one] ?? '') !== '');
   const named: readonly string[] = secret_settings;
   const secret = named.filter((name) => needed.includes(name) || isSet(name));
-  // What only the other machine has, such as its files, is not read here.
+  // Files and whatever only the other machine has are not read here.
   const here = Object.entries(environment).filter(([name]) => !named.includes(name.replace(/_FILE$/, '')));
   readConfig(Object.fromEntries(here));
   if (!environment.BASE_URL) throw new UsageError('Set BASE_URL to the URL that clients will reach the API at.');

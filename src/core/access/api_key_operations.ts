@@ -11,7 +11,7 @@ import { Problem } from '../values/problem.ts';
 import { apiKeys, default_rate_limit, ip_range, newSecret } from './api_key.ts';
 
 type Key = z.infer<typeof apiKeys.record>;
-/** What decides how much a key may do. */
+/** The fields that decide how much a key may do. */
 type Powers = Pick<Key, 'mode' | 'scopes' | 'rate_limit' | 'expires_at' | 'ip_ranges' | 'user_id'>;
 
 const most_overlap_hours = 720;

@@ -43,7 +43,7 @@ export const auditLogOperations = (streams: string[]): Operation[] =>
     list_doc: `Every request that changed something has an entry, written in its transaction, so that none is missing; so has every change to keys, users and plans on the command line. Requests that were refused, replays of an \`Idempotency-Key\` and previews have none, and neither have the records that your systems send all day: ${streams.map((name) => `\`${name}\``).join(', ')}. What jobs and schedules change by themselves is told by events. An entry holds no values, and no personal data. Entries are kept for \`AUDIT_LOG_RETENTION_DAYS\` (400 if the operator sets nothing else), and nobody can change them over the API.`,
   });
 
-/** What a request is about: the object that its path names, else the one that it created. */
+/** Returns the object that the path of a request names, else the one that it created. */
 const objectOf = (params: object, reply: unknown): string | null => {
   const [named] = Object.values(params);
   const made = (reply as { id?: unknown } | null)?.id;

@@ -140,3 +140,12 @@ function faultOf(text: string): string {
   }
   return "the names '__proto__' and 'constructor.prototype' are not allowed";
 }
+
+/** Takes every body of a scope as it came, for webhooks: a signature is of the bytes, whatever they are. */
+export function takeRawBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
+    request.rawBody = body as Buffer;
+    done(null, undefined);
+  });
+}

@@ -1,4 +1,4 @@
-/** Which lock a statement of a migration takes on a table, and what it does while it holds it: what Postgres documents of each. */
+/** The lock that a statement of a migration takes on a table, and what it does while it holds it, as Postgres documents it. */
 import type { Statement } from './statements.ts';
 
 /** From the weakest to the strongest. */
@@ -14,7 +14,7 @@ export const modes = [
 ] as const;
 export type Mode = (typeof modes)[number];
 
-/** How much of the table it goes through: nothing, every row, every row into an index, or every row to be written again. */
+/** The part of the table that it goes through: nothing, every row, every row into an index, or every row to be written again. */
 export type Work = 'none' | 'reads' | 'indexes' | 'writes';
 
 export interface Lock {

@@ -1,4 +1,4 @@
-/** What `rail migrate` would do to a database: what it locks, whom that keeps waiting, and for how long. */
+/** Says what `rail migrate` would do to a database: what it locks, whom that keeps waiting, and for how long. */
 import type pg from 'pg';
 import { type Mode, modes, type Work } from './locks.ts';
 import { inTransactions, pendingFiles } from './migrate.ts';
@@ -30,7 +30,7 @@ export interface Plan {
   warnings: string[];
 }
 
-/** What a small server goes through in a second: a guess on the careful side. */
+/** The bytes that a small server goes through in a second: a guess on the careful side. */
 const bytes_per_s: Record<Exclude<Work, 'none'>, number> = { reads: 200e6, indexes: 40e6, writes: 20e6 };
 const statement_s = 0.003;
 

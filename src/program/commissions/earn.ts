@@ -42,15 +42,15 @@ interface Credit {
 export interface Earning {
   outcome: CommissionOutcome;
   decided: Decided;
-  /** Whether a rule of the partner has tiers: later sales of the month may be in another one. */
+  /** True if a rule of the partner has tiers: later sales of the month may be in another one. */
   has_tiers: boolean;
 }
 
 /** The place of a sale as of which payments are counted. */
 export interface AsOf extends Place {
-  /** Whose own commissions are not counted. */
+  /** The sale itself, whose own commissions are not counted. */
   sale_id?: string;
-  /** Whether the customer has sales after it, which are not counted unless they are settled. */
+  /** True if the customer has sales after it, which are not counted unless they are settled. */
   has_later: boolean;
 }
 

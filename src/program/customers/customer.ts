@@ -109,7 +109,7 @@ export const identity = {
 /** The fields of a customer that no sign-up and no sale is refused for. */
 export const identityDetails = { email: details.email, name: textDetail(200, identity.name) } satisfies Details;
 
-/** Whose a customer is by hand, they are whatever sales come late. */
+/** A customer who was moved by hand stays there, whatever sales come late. */
 const by_hand = { tracked_by: 'manual', known_from: null, origin_partner_id: null, origin_tracked_by: null };
 
 export const customerOperations: Operation[] = [
@@ -167,7 +167,7 @@ export interface CustomerFields {
   external_subscription_id?: string | undefined;
   status?: Customer['status'] | undefined;
   converted_at?: string | undefined;
-  /** Where a sale that was sent with its time records the customer: that time. */
+  /** The time of the sale that records the customer, if it was sent with one. */
   known_from?: string | undefined;
   metadata?: Customer['metadata'] | undefined;
 }
@@ -210,7 +210,7 @@ export async function createCustomer(
   return customer;
 }
 
-/** What a billing processor sent about the customer before is worked on now that a partner is credited. */
+/** Has worked on what a billing processor sent about the customer before, now that a partner is credited. */
 function releaseLater(tx: Tx, { id: program_id, processor }: Program, { external_customer_id }: Customer): void {
   if (processor === null || external_customer_id === null) return;
   const { organization_id } = tx;

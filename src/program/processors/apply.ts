@@ -7,7 +7,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { type Coupon, couponOperations, coupons } from '../tracking/coupon.ts';
 import { applyCustomer, applySubscription } from './apply_customer.ts';
 import { applyDispute, applyRefund } from './apply_refund.ts';
-import { applySale } from './apply_sale.ts';
+import { applySale, failed } from './apply_sale.ts';
 import { disconnected } from './connection.ts';
 import {
   type Applying,
@@ -23,7 +23,7 @@ import {
 } from './known.ts';
 import type { Attributable, Fact } from './processor.ts';
 
-/** Of several facts, the one of the first of these is what became of the event. */
+/** The statuses by weight: of several facts, the outcome with the first of these is that of the event. */
 const by_weight = ['failed', 'waiting', 'ignored', 'done'] as const;
 
 /** An event of several facts is worked on again as a whole: each has its effect once. */
@@ -69,7 +69,7 @@ const id_fields = new Set([
   ...['external_refund_id', 'external_dispute_id', 'also_known_as'],
 ]);
 
-/** Whether a customer, a click or a coupon by which a sale might be credited is known. */
+/** Returns whether a customer, a click or a coupon by which a sale might be credited is known. */
 export async function mayBeCredited(
   tx: Tx,
   program_id: string,
@@ -110,5 +110,5 @@ async function applyCoupon(applying: Applying, fact: Extract<Fact, { kind: 'coup
   await know(applying, [external_id], { object_id: coupon.id, state: active ? 'active' : 'inactive', at });
   const operation = operationOf(couponOperations, active ? 'coupons.activate' : 'coupons.deactivate');
   const reply = await perform<Coupon>(tx, { operation, by, services }, { params: { id: coupon.id } });
-  return reply instanceof Problem ? { status: 'failed', reason: reply.code, message: reply.message } : done(reply.id);
+  return reply instanceof Problem ? failed(reply) : done(reply.id);
 }

@@ -58,7 +58,7 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
   const known = await findKnown(applying, external_refund_id);
   if (status === 'failed') {
     if (!known?.object_id) {
-      // Where it never succeeded, nothing was taken; where that is still to come, it is taken and given back then.
+      // If it never succeeded, nothing was taken; if that is still to come, it is taken and given back then.
       await know(applying, [external_refund_id], { object_id: null, state: 'failed', at });
       return ignored('refund_failed', 'The refund failed, and nothing was taken for it.');
     }
@@ -112,7 +112,7 @@ async function reversed(
   return done(refund_id);
 }
 
-/** What a refund took from the status of a customer comes back with the money: as their subscriptions stand now. */
+/** Gives a customer back the status that a refund took, with the money: as their subscriptions stand now. */
 async function restoreStatus(applying: Applying, { customer_id }: Sale): Promise<void> {
   const { tx } = applying;
   const customer =

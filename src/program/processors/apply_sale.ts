@@ -100,7 +100,7 @@ function bodyOf(program_id: string, fact: SaleFact, { customer_id, click_id, cou
     coupon_external_id: coupon_external_id ?? undefined,
     external_subscription_id: fact.external_subscription_id,
     product_id: fact.product_id,
-    // Of one who is known, the processor may have another address: it changes nothing.
+    // The processor may have another address of one who is known: it changes nothing.
     customer: customer_id === null && Object.keys(fact.customer).length > 0 ? fact.customer : undefined,
   });
 }

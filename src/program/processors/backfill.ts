@@ -11,7 +11,7 @@ import { readable } from './reconcile.ts';
 
 export interface Progress {
   since: string;
-  /** Where the next page begins; null: at the beginning, or after the end. */
+  /** The beginning of the next page; null: at the beginning, or after the end. */
   from: string | null;
   /** Events that were read. */
   read: number;
@@ -84,7 +84,7 @@ const note = (tx: Tx, id: string, progress: Progress | null) =>
     update program.processor t set backfill = ${progress === null ? null : JSON.stringify(progress)}::jsonb, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${id}`);
 
-/** What was told by a webhook is known, though its event has another id. */
+/** Leaves out what a webhook told, though its event has another id. */
 async function unknown<Event extends Parameters<typeof take>[1][number]>(
   tx: Tx,
   { program_id, processor }: Connection,

@@ -1,4 +1,4 @@
-/** What waits in the inbox of billing processors, and how long it is kept. */
+/** The events that wait in the inbox of billing processors, and how long all are kept. */
 import sql from 'sql-template-tag';
 import type { Kept } from '../../core/jobs/retention.ts';
 import { type Backlog, most_counted } from '../../core/metrics/backlog.ts';

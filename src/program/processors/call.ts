@@ -1,6 +1,7 @@
 /** One call to a processor's API, and what is known of it. */
 import { retryAfterOf, urlBelow } from '../../core/net/answer.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { quoted } from '../payouts/rails/answer.ts';
 import { type Answer, callProvider } from '../payouts/rails/provider_call.ts';
 import { type Account, KeyRefused, ProcessorAway } from './processor.ts';
 
@@ -15,12 +16,18 @@ export interface Call {
   body?: { text: string; type: string };
 }
 
-/** How one processor is called. */
+/** The way in which one processor is called. */
 export interface Caller {
   title: string;
   headersOf(account: Account): Record<string, string>;
-  /** The processor's own words of a refusal, without secrets. */
-  messageOf(answer: Answer, account: Account): string;
+  /** The processor's own words of a refusal: a code and a sentence. */
+  wordsIn(body: unknown): (string | undefined)[];
+}
+
+/** Returns a processor's own words of a refusal, without secrets. */
+export function messageOf({ title, wordsIn }: Caller, { status, body }: Answer, { credentials }: Account): string {
+  const words = wordsIn(body).filter((word) => word !== undefined);
+  return quoted(words.join(': '), Object.values(credentials)) || `${title} answered ${status}.`;
 }
 
 /**
@@ -28,7 +35,7 @@ export interface Caller {
  * @throws KeyRefused, ProcessorAway
  */
 export async function callProcessor(caller: Caller, account: Account, call: Call): Promise<Answer> {
-  const { title, headersOf, messageOf } = caller;
+  const { title, headersOf } = caller;
   const { method = 'GET', path, query, body } = call;
   const result = await callProvider({
     method,
@@ -38,7 +45,7 @@ export async function callProcessor(caller: Caller, account: Account, call: Call
     ...{ cut_off: account.cut_off, most_bytes: most_answer_bytes },
   });
   if (result.kind !== 'answered') throw new ProcessorAway(`${title} could not be asked: ${result.reason}.`);
-  if (result.status === 401) throw new KeyRefused(messageOf(result, account));
+  if (result.status === 401) throw new KeyRefused(messageOf(caller, result, account));
   if (result.status === 429 || result.status >= 500) {
     const wait = retryAfterOf(result.headers['retry-after']);
     throw new ProcessorAway(`${title} answered ${result.status}${wait ? ` and asks for ${wait} seconds` : ''}.`);
@@ -54,10 +61,10 @@ export async function readProcessor(
   query?: Record<string, string>,
 ): Promise<unknown> {
   const answer = await callProcessor(caller, account, { path, ...(query ? { query } : {}) });
-  if (answer.status === 403) throw new KeyRefused(caller.messageOf(answer, account));
+  if (answer.status === 403) throw new KeyRefused(messageOf(caller, answer, account));
   if (answer.status === 404) return undefined;
   if (answer.status !== 200 || answer.body === undefined)
-    throw new ProcessorAway(`${caller.title} answered ${answer.status}: ${caller.messageOf(answer, account)}`);
+    throw new ProcessorAway(`${caller.title} answered ${answer.status}: ${messageOf(caller, answer, account)}`);
   return answer.body;
 }
 

@@ -2,7 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { declareUnique } from '../../core/postgres/errors.ts';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Store, type TransactionOptions, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -12,6 +12,7 @@ import { type Program, programs } from '../programs/program.ts';
 import {
   type Account,
   type Credentials,
+  KeyRefused,
   type ProcessorMode,
   type ProcessorName,
   processor_modes,
@@ -196,3 +197,24 @@ export function mailChange(
 
 /** A name may hold line breaks, which end a header. */
 const oneLine = (words: string): string => words.replaceAll(/\s+/g, ' ').trim();
+
+/**
+ * Does work for which a processor is asked. Where it refuses the key, the connection is disconnected.
+ * @param opening of the transaction that says so
+ * @returns whether the work is done
+ */
+export async function whileKeyHolds(
+  store: Store,
+  opening: Pick<TransactionOptions, 'organization_id' | 'request_id'>,
+  connection_id: string,
+  work: () => Promise<unknown>,
+): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (!(error instanceof KeyRefused)) throw error;
+    await transaction(store, opening, (tx) => disconnected(tx, connection_id, error.message));
+    return false;
+  }
+}

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql, { raw } from 'sql-template-tag';
 import { withinDeadline } from '../../core/http/deadline.ts';
+import { takeRawBodies } from '../../core/http/json_body.ts';
 import { addressOf } from '../../core/net/client_address.ts';
 import type { Asked } from '../../core/pool/lending.ts';
 import { runFor } from '../../core/postgres/database.ts';
@@ -59,15 +60,6 @@ export function mountProcessorWebhooks(app: FastifyInstance, store: Store, servi
         return reply.code(200).send({ received: true });
       },
     });
-  });
-}
-
-/** A signature is of the bytes as they came, whatever they are. */
-function takeRawBodies(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
-    request.rawBody = body as Buffer;
-    done(null, undefined);
   });
 }
 
@@ -144,7 +136,7 @@ async function readConnections(
   return connections.length > 0 ? connections : [decoy];
 }
 
-/** Of test mode at a connection in live mode, or the reverse. */
+/** Returns whether an event is of test mode at a connection in live mode, or the reverse. */
 export const isOtherMode = ({ livemode }: Envelope, mode: ProcessorMode): boolean =>
   livemode !== null && livemode !== (mode === 'live');
 

@@ -7,7 +7,7 @@ import type { Program } from '../programs/program.ts';
 import { release } from './inbox.ts';
 import type { ProcessorName } from './processor.ts';
 
-/** What the facts of an event are applied with. */
+/** The context in which the facts of an event are applied. */
 export interface Applying {
   tx: Tx;
   program: Program;
@@ -17,7 +17,7 @@ export interface Applying {
   services: Services;
 }
 
-/** What became of a fact or an event. */
+/** The outcome of a fact or an event. */
 export interface Outcome {
   status: 'waiting' | 'done' | 'ignored' | 'failed';
   waiting_for?: string | null;

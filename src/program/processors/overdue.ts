@@ -4,8 +4,8 @@ import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { kept_days } from './backlog.ts';
-import { accountOf, currentConnection, disconnected } from './connection.ts';
-import { KeyRefused, type ProcessorName } from './processor.ts';
+import { accountOf, currentConnection, whileKeyHolds } from './connection.ts';
+import type { ProcessorName } from './processor.ts';
 import { billing } from './processors.ts';
 import { takeAll } from './reconcile.ts';
 
@@ -63,16 +63,13 @@ export async function resolve(
   });
   if (!found) return;
   const { event, connection } = found;
-  try {
+  await whileKeyHolds(store, opening, connection.id, async () => {
     const account = accountOf(services, connection, cut_off);
     const events = await billing[event.processor].find(account, event.waiting_for);
     // First: what is taken in then makes the id known, and releases it.
     await transaction(store, opening, (tx) => markUnresolved(tx, id, events.length > 0));
     await takeAll(connection, events, context);
-  } catch (error) {
-    if (!(error instanceof KeyRefused)) throw error;
-    await transaction(store, opening, (tx) => disconnected(tx, connection.id, error.message));
-  }
+  });
 }
 
 const markUnresolved = (tx: Tx, id: string, is_found: boolean) =>

@@ -46,7 +46,7 @@ export interface Envelope {
   queue: string;
 }
 
-/** What is known of a sale before its customer is. Amounts are in minor units of ISO 4217. */
+/** The facts of a sale that are known before its customer is. Amounts are in minor units of ISO 4217. */
 export interface SaleFact extends Pick<NewSale, 'external_charge_id' | 'amount_minor' | 'currency'> {
   kind: 'sale';
   parts: Partial<Pick<NewSale, 'tax_minor' | 'shipping_minor' | 'fee_minor' | 'discount_minor'>>;
@@ -63,7 +63,7 @@ export interface SaleFact extends Pick<NewSale, 'external_charge_id' | 'amount_m
   also_known_as: string[];
 }
 
-/** What an event says. `at`: the time at the processor, ISO 8601. */
+/** The facts that an event states. `at`: the time at the processor, ISO 8601. */
 export type Fact =
   | SaleFact
   /** Who the customer is: the click that brought them, or the customer here. */
@@ -170,7 +170,7 @@ export interface Processor {
   name: ProcessorName;
   /** For people. */
   title: string;
-  /** What a caller sends. Strict: an unknown field is refused. */
+  /** The fields that a caller sends. Strict: an unknown field is refused. */
   credentials: z.ZodObject;
   /** The field of `credentials` whose last characters are shown. */
   identifying: string;

@@ -17,6 +17,6 @@ export const processorUrl = (
   { provider_urls }: Pick<Services, 'provider_urls'>,
 ): string => provider_urls[name] ?? billing[name].urls[mode];
 
-/** Where a processor sends its events. */
+/** The URL that a processor sends its events to. */
 export const webhookUrl = (name: ProcessorName, program_id: string, { base_url }: Pick<Services, 'base_url'>): string =>
   `${base_url}/processors/${name}/${program_id}`;

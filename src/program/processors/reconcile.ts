@@ -3,10 +3,10 @@ import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { accountOf, type Connection, connectionById, disconnected } from './connection.ts';
+import { accountOf, type Connection, connectionById, whileKeyHolds } from './connection.ts';
 import { isOtherMode, type Taken, take } from './intake.ts';
 import { webhooks } from './metrics.ts';
-import { DeliveryRefused, type Envelope, KeyRefused } from './processor.ts';
+import { DeliveryRefused, type Envelope } from './processor.ts';
 import { billing } from './processors.ts';
 
 /** A processor may list an event some time after it happened. */
@@ -41,20 +41,17 @@ export async function reconcile({ organization_id, id }: Named, tick: string, co
   if (!found) return 0;
   const { connection, reconciled_to } = found;
   const since = Math.max(Date.parse(reconciled_to) - overlap_ms, Date.parse(tick) - most_ms);
-  try {
-    const missing = await takeMissing(connection, new Date(since).toISOString(), context);
+  let missing = 0;
+  await whileKeyHolds(store, opening, id, async () => {
+    missing = await takeMissing(connection, new Date(since).toISOString(), context);
     await transaction(store, opening, (tx) =>
       tx.all(sql`
         update program.processor t
         set reconciled_to = greatest(t.reconciled_to, least(${tick}::timestamptz, now())), updated_at = ${tx.now}::timestamptz
         where ${tenant(tx)} and t.id = ${id}`),
     );
-    return missing;
-  } catch (error) {
-    if (!(error instanceof KeyRefused)) throw error;
-    await transaction(store, opening, (tx) => disconnected(tx, id, error.message));
-    return 0;
-  }
+  });
+  return missing;
 }
 
 async function takeMissing(connection: Connection, since: string, context: Context): Promise<number> {

@@ -1,4 +1,4 @@
-/** What is to be done at a processor, and here, once a connection was made or deleted. */
+/** Does what is left to do at a processor, and here, once a connection was made or deleted. */
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { transaction } from '../../core/postgres/transaction.ts';

@@ -7,9 +7,9 @@ import { update } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { programs } from '../programs/program.ts';
 import { applyFacts, idsIn, mayBeCredited } from './apply.ts';
-import { accountOf, type Connection, currentConnection, disconnected } from './connection.ts';
+import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
 import { ignored, lockIds, type Outcome, unattributed } from './known.ts';
-import { type Fact, KeyRefused, type Nothing, type ProcessorName, type Question, type Reading } from './processor.ts';
+import type { Fact, Nothing, ProcessorName, Question, Reading } from './processor.ts';
 import { billing } from './processors.ts';
 
 interface Queue {
@@ -58,18 +58,13 @@ const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Cont
   });
 
 /** @returns false where the processor refuses the key: the events wait for another one */
-async function workEvent(queue: Queue, { event, connection }: Next, context: Context): Promise<boolean> {
+function workEvent(queue: Queue, { event, connection }: Next, context: Context): Promise<boolean> {
   const body = parsedJson(event.body ?? '');
   const opening = { organization_id: queue.organization_id, request_id: event.run_id };
-  try {
+  return whileKeyHolds(context.store, opening, connection.id, async () => {
     const read = await readFacts(queue, { body, connection }, context);
     await transaction(context.store, opening, (tx) => apply(tx, queue, { event, connection, read }, context));
-    return true;
-  } catch (error) {
-    if (!(error instanceof KeyRefused)) throw error;
-    await transaction(context.store, opening, (tx) => disconnected(tx, connection.id, error.message));
-    return false;
-  }
+  });
 }
 
 const erased: Nothing = { kind: 'nothing', reason: 'erased', message: 'It was erased together with its customer.' };

@@ -26,7 +26,7 @@ export interface Credit {
   place: CustomerPlace;
   /** Who paid, as of the time of the sale. */
   payer: Payer;
-  /** What the sale changes of whose its customer is. */
+  /** The changes of whose its customer is. */
   binding: Binding;
   /** Set where the partner would be credited with a purchase of their own: nobody is. */
   own_purchase?: OwnPurchase;

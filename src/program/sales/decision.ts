@@ -33,16 +33,16 @@ export interface Decision extends Decided {
   unknown_customer?: string | null;
 }
 
-/** What decides on the commission of a sale. */
+/** The grounds on which the commission of a sale is decided. */
 export interface Decided {
   /** Null where nobody is credited: no rule was asked. */
   facts: PlaceFacts | null;
   /** The rule that pays, and of each other one that was active the first condition that did not hold. "": it applied, and another one came first. */
   rule_id: string | null;
   unmet: Record<string, string>;
-  /** Whether the rate is that of the link, and no rule's. */
+  /** True if the rate is that of the link, and no rule's. */
   by_link: boolean;
-  /** What the sale came to when it was decided: a commission, or why there is none. Null where nobody is credited. */
+  /** The outcome when it was decided: a commission, or why there is none. Null where nobody is credited. */
   outcome: 'commission' | 'partner_not_active' | 'no_commission_from_rules' | 'fixed_rate_currency_mismatch' | null;
 }
 

@@ -38,13 +38,13 @@ export interface CustomerPlace extends Place {
   is_first_sale: boolean;
   /** The time of the customer's first payment; null when this sale is the first. */
   first_sale_at: string | null;
-  /** Whether sales of the customer come after it: it is late. */
+  /** True if sales of the customer come after it: it is late. */
   has_later: boolean;
   /** The sale that was the first until now. */
   displaced_id: string | null;
-  /** Whether it happened before the sale that recorded the customer. */
+  /** True if it happened before the sale that recorded the customer. */
   is_before_customer: boolean;
-  /** Whose the customer was before the coupon of the displaced sale; null where no coupon has changed it. */
+  /** The partner whose the customer was before the coupon of the displaced sale; null where no coupon has changed it. */
   origin: { partner_id: string; tracked_by: Customer['tracked_by'] } | null;
 }
 

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../../../core/http/deadline.ts';
+import { takeRawBodies } from '../../../core/http/json_body.ts';
 import type { Asked } from '../../../core/pool/lending.ts';
 import { runFor } from '../../../core/postgres/database.ts';
 import { type Store, transaction } from '../../../core/postgres/transaction.ts';
@@ -47,15 +48,6 @@ export function mountRailWebhooks(app: FastifyInstance, store: Store, services: 
         return reply.code(200).send({ received: true });
       },
     });
-  });
-}
-
-/** A signature is of the bytes as they came, whatever they are. */
-function takeRawBodies(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
-    request.rawBody = body as Buffer;
-    done(null, undefined);
   });
 }
 

@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { sameText } from '../../../core/encryption/vault.ts';
 import { parsedJson } from '../../../core/net/answer.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { at, listAt, quoted, textAt } from '../../payouts/rails/answer.ts';
-import { type Caller, callProcessor, readProcessor, translated } from '../call.ts';
+import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { type Caller, callProcessor, messageOf, readProcessor, translated } from '../call.ts';
 import {
   type Account,
   type Credentials,
@@ -28,13 +28,10 @@ const caller: Caller = {
   headersOf: ({ credentials }) => ({
     authorization: `Basic ${Buffer.from(`${credentials.api_key}:`).toString('base64')}`,
   }),
-  messageOf({ status, body }, { credentials }) {
-    const words = [textAt(body, 'api_error_code'), textAt(body, 'message')].filter((word) => word !== undefined);
-    return quoted(words.join(': '), Object.values(credentials)) || `Chargebee answered ${status}.`;
-  },
+  wordsIn: (body) => [textAt(body, 'api_error_code'), textAt(body, 'message')],
 };
 
-/** What a key must be allowed to read. */
+/** The objects that a key must be allowed to read. */
 const readable = ['/events', '/transactions', '/customers'];
 
 export const chargebee: Processor = {
@@ -96,7 +93,7 @@ async function check(account: Account): Promise<{ account: string; warnings: str
       const call = { path: `/api/v2${path}`, query: { limit: '1' } };
       const answer = await callProcessor(caller, atSite(account), call).catch(translated(title, 'api_key'));
       if (answer.status === 200) return;
-      const words = `Chargebee refuses the key: ${caller.messageOf(answer, account)}`;
+      const words = `Chargebee refuses the key: ${messageOf(caller, answer, account)}`;
       throw new Problem('invalid_parameter', words, { param: answer.status === 404 ? 'site' : 'api_key' });
     }),
   );
@@ -137,7 +134,7 @@ const customerIn = (content: unknown): string | undefined =>
   textAt(content, 'transaction', 'customer_id') ??
   textAt(content, 'subscription', 'customer_id');
 
-/** What a webhook says decides nothing but whether it is worth asking. */
+/** Takes from a webhook only whether it is worth asking. */
 function read(body: unknown, answers: unknown[]): Reading {
   const id = textAt(body, 'id') ?? '';
   if (answers.length === 0) {

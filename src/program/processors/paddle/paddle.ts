@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { sameText } from '../../../core/encryption/vault.ts';
 import { parsedJson } from '../../../core/net/answer.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { at, listAt, quoted, textAt } from '../../payouts/rails/answer.ts';
-import { type Caller, callProcessor, readProcessor, translated } from '../call.ts';
+import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { type Caller, callProcessor, messageOf, readProcessor, translated } from '../call.ts';
 import {
   type Account,
   type Credentials,
@@ -18,19 +18,16 @@ import {
 import { readers } from './events.ts';
 
 const title = 'Paddle';
-/** Of the clock of the sender: Paddle's own library allows 5 seconds, by which a queue of some seconds loses events. */
+/** The tolerated difference of the sender's clock: Paddle's own library allows 5 seconds, by which a queue of some seconds loses events. */
 const tolerance_s = 300;
 
 const caller: Caller = {
   title,
   headersOf: ({ credentials }) => ({ authorization: `Bearer ${credentials.api_key}`, 'paddle-version': '1' }),
-  messageOf({ status, body }, { credentials }) {
-    const words = [textAt(body, 'error', 'code'), textAt(body, 'error', 'detail')].filter((word) => word !== undefined);
-    return quoted(words.join(': '), Object.values(credentials)) || `Paddle answered ${status}.`;
-  },
+  wordsIn: (body) => [textAt(body, 'error', 'code'), textAt(body, 'error', 'detail')],
 };
 
-/** What a key must be allowed to read. */
+/** The objects that a key must be allowed to read. */
 const readable = [
   '/transactions',
   '/adjustments',
@@ -81,7 +78,7 @@ async function check(account: Account, endpoint_id: string | null): Promise<{ ac
     readable.map(async (path) => {
       const call = { path, query: { per_page: '1' } };
       const answer = await callProcessor(caller, account, call).catch(translated(title, 'api_key'));
-      if (answer.status !== 200) throw refused(`The key may not read ${path}: ${caller.messageOf(answer, account)}`);
+      if (answer.status !== 200) throw refused(`The key may not read ${path}: ${messageOf(caller, answer, account)}`);
     }),
   );
   return { account: `key ${api_key.slice(0, 20)}…`, warnings: await lacks(account, endpoint_id) };
@@ -112,7 +109,7 @@ async function connect(
   if (answer.status < 300 && endpoint_id && secret)
     return { credentials: { ...account.credentials, webhook_secret: secret }, endpoint_id };
   throw refused(
-    `Paddle did not create a notification setting for ${webhook_url}. The key must be allowed to write notification settings: ${caller.messageOf(answer, account)}`,
+    `Paddle did not create a notification setting for ${webhook_url}. The key must be allowed to write notification settings: ${messageOf(caller, answer, account)}`,
   );
 }
 

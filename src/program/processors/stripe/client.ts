@@ -1,8 +1,8 @@
 /** Calls to Stripe's API, in the version that events are read in. */
-import { quoted, textAt } from '../../payouts/rails/answer.ts';
+import { textAt } from '../../payouts/rails/answer.ts';
 import type { Answer } from '../../payouts/rails/provider_call.ts';
 import { api_version } from '../../payouts/rails/stripe.ts';
-import { type Caller, callProcessor, readProcessor } from '../call.ts';
+import { type Caller, callProcessor, messageOf, readProcessor } from '../call.ts';
 import type { Account } from '../processor.ts';
 
 const caller: Caller = {
@@ -11,7 +11,7 @@ const caller: Caller = {
     authorization: `Bearer ${credentials.secret_key}`,
     'stripe-version': api_version,
   }),
-  messageOf,
+  wordsIn: (body) => [textAt(body, 'error', 'code'), textAt(body, 'error', 'message')],
 };
 
 export interface StripeCall {
@@ -33,7 +33,5 @@ export const callStripe = (account: Account, { form, ...call }: StripeCall): Pro
 export const readStripe = (account: Account, path: string, query?: Record<string, string>): Promise<unknown> =>
   readProcessor(caller, account, path, query);
 
-export function messageOf({ status, body }: Answer, { credentials }: Account): string {
-  const words = [textAt(body, 'error', 'code'), textAt(body, 'error', 'message')].filter((word) => word !== undefined);
-  return quoted(words.join(': '), Object.values(credentials)) || `Stripe answered ${status}.`;
-}
+/** Stripe's own words of a refusal, without secrets. */
+export const stripeMessage = (answer: Answer, account: Account): string => messageOf(caller, answer, account);

@@ -1,4 +1,4 @@
-/** What an invoice comes to: what was paid of it, by whom, and for what. https://docs.stripe.com/api/invoices/object */
+/** Reads an invoice: what was paid of it, by whom, and for what. https://docs.stripe.com/api/invoices/object */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import type { Reading } from '../processor.ts';
 import { clickIn, currencyOf, idAt, minorAt, numberAt, type Occasion, shareOf, timeOf } from './fields.ts';

@@ -1,4 +1,4 @@
-/** What Stripe knows: the events of the last 30 days, and objects by their ids. */
+/** Looks up what Stripe knows: the events of the last 30 days, and objects by their ids. */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { api_version } from '../../payouts/rails/stripe.ts';
 import type { Account, Page } from '../processor.ts';
@@ -13,7 +13,7 @@ const chunks = Array.from({ length: Math.ceil(types.length / most_types) }, (_, 
   types.slice(nth * most_types, (nth + 1) * most_types),
 );
 
-/** Where an object is read anew, by its kind. */
+/** The path at which an object is read anew, by its kind. */
 const paths: Readonly<Record<string, string>> = {
   customer: 'customers',
   'checkout.session': 'checkout/sessions',

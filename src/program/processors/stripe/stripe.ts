@@ -15,12 +15,12 @@ import {
   type Envelope,
   type Processor,
 } from '../processor.ts';
-import { callStripe, messageOf, readStripe } from './client.ts';
+import { callStripe, readStripe, stripeMessage } from './client.ts';
 import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
 import { findAtStripe, stripeEvents, stripeHistory } from './look_up.ts';
 
-/** What a restricted key must be allowed to read. */
+/** The objects that a restricted key must be allowed to read. */
 const readable = [
   ['/v1/customers', 'Customers'],
   ['/v1/charges', 'Charges and Refunds'],
@@ -91,9 +91,9 @@ async function requireReadable(account: Account, path: string, permission: strin
   if (answer.status === 200) return;
   if (answer.status === 403)
     throw refused(
-      `The key may not read ${permission}. Allow it in the Stripe Dashboard: ${messageOf(answer, account)}`,
+      `The key may not read ${permission}. Allow it in the Stripe Dashboard: ${stripeMessage(answer, account)}`,
     );
-  throw refused(`Stripe refuses the key: ${messageOf(answer, account)}`);
+  throw refused(`Stripe refuses the key: ${stripeMessage(answer, account)}`);
 }
 
 /** Stripe tells the secret of an endpoint once, when it is created: so each connection has its own. */
@@ -113,7 +113,7 @@ async function connect(
   if (answer.status === 200 && endpoint_id && webhook_secret)
     return { credentials: { ...account.credentials, webhook_secret }, endpoint_id };
   throw refused(
-    `Stripe did not create a webhook endpoint for ${webhook_url}. The key must be allowed to write Webhook Endpoints: ${messageOf(answer, account)}`,
+    `Stripe did not create a webhook endpoint for ${webhook_url}. The key must be allowed to write Webhook Endpoints: ${stripeMessage(answer, account)}`,
   );
 }
 
