@@ -20,7 +20,7 @@ returns table (
   endpoint_id text,
   token bigint,
   organization_id text,
-  endpoint_updated_at timestamptz,
+  endpoint_version timestamptz,
   type text,
   url text,
   https_only boolean,

@@ -1,3 +1,10 @@
+-- The version of what a run knows of its endpoint: it changes with the endpoint, and when the secret before the last rotation runs out, so that a
+-- run which goes on for long does not sign by it any more.
+create or replace function webhooks.endpoint_version(updated_at timestamptz, previous_secret_expires_at timestamptz)
+returns timestamptz
+language sql stable
+return greatest(updated_at, case when previous_secret_expires_at <= now() then previous_secret_expires_at end);
+
 -- Runs: the right to send to an endpoint, and what is to be sent. A lease comes back when nobody else sends to the endpoint and its queue
 -- holds something; its deliveries come in the order of the queue. One whose endpoint is switched off or whose event's week was dropped is
 -- `cancelled`. A lease can come back with a null position: what waited was recorded a moment before. Queues that others hold locked are
@@ -7,7 +14,7 @@ returns table (
   endpoint_id text,
   token bigint,
   organization_id text,
-  endpoint_updated_at timestamptz,
+  endpoint_version timestamptz,
   type text,
   url text,
   https_only boolean,
@@ -54,7 +61,7 @@ begin
       returning q.endpoint_id, q.organization_id, q.lease_token, q.done_position
     )
     select
-      l.endpoint_id, l.lease_token, l.organization_id, e.updated_at, e.type, e.url, e.https_only, e.secret,
+      l.endpoint_id, l.lease_token, l.organization_id, webhooks.endpoint_version(e.updated_at, e.previous_secret_expires_at), e.type, e.url, e.https_only, e.secret,
       case when e.previous_secret_expires_at > now() then e.previous_secret end,
       d.queue_position, d.delivery_id, d.event_id, d.event_type, d.attempt, d.body, d.request_id, d.traceparent, d.cancelled
     from leased l
@@ -70,7 +77,7 @@ $$;
 -- would read all of the organization's events for each delivery.
 create or replace function webhooks.next_deliveries(endpoint text, after_position bigint, most integer)
 returns table (
-  endpoint_updated_at timestamptz,
+  endpoint_version timestamptz,
   queue_position bigint,
   delivery_id text,
   event_id text,
@@ -110,7 +117,7 @@ begin
 
   return query
     select
-      e.updated_at, n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id, logged.traceparent,
+      webhooks.endpoint_version(e.updated_at, e.previous_secret_expires_at), n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id, logged.traceparent,
       e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
     from webhooks.queued_delivery n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
@@ -132,7 +139,7 @@ end
 $$;
 
 -- Records the results of deliveries, and how their runs go on, for many endpoints in one transaction. `runs` is an array of
--- {endpoint_id, token, endpoint_updated_at, done_position, ended, slow}, `results` one of {endpoint_id, organization_id, delivery_id,
+-- {endpoint_id, token, endpoint_version, done_position, ended, slow}, `results` one of {endpoint_id, organization_id, delivery_id,
 -- queue_position, attempt, at, duration_ms, status_code, response_body, error, url, rail_signature, webhook_signature, status,
 -- next_attempt_at}. A run that goes on has its lease
 -- renewed. Gives those that may go on. Those whose lease is not theirs any more may not: what they report is dropped, and their successors
@@ -158,11 +165,12 @@ begin
     with reported as materialized (
       select r.*
       from json_to_recordset(runs) as r (
-        endpoint_id text, token bigint, endpoint_updated_at timestamptz, done_position bigint, ended boolean, slow boolean
+        endpoint_id text, token bigint, endpoint_version timestamptz, done_position bigint, ended boolean, slow boolean
       )
     ),
     held as materialized (
-      select q.endpoint_id, r.done_position, r.ended, r.slow, e.updated_at <> r.endpoint_updated_at as endpoint_changed
+      select q.endpoint_id, r.done_position, r.ended, r.slow,
+        webhooks.endpoint_version(e.updated_at, e.previous_secret_expires_at) <> r.endpoint_version as endpoint_changed
       from reported r
       join webhooks.endpoint_queue q on q.endpoint_id = r.endpoint_id and q.lease_token = r.token
       join webhooks.endpoint e on e.organization_id = q.organization_id and e.id = q.endpoint_id

@@ -19,7 +19,7 @@ export interface Lease extends Addressee {
   token: number;
   organization_id: string;
   /** The version of the endpoint that the run knows. */
-  endpoint_updated_at: string;
+  endpoint_version: string;
   /** The time at which the lease was requested, by `performance.now()`: it runs from no earlier. */
   asked_at: number;
   /** The first in the queue; `most_deliveries` at most. */
@@ -90,13 +90,13 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
     hurry: () => write.hurry(),
     begin: batched((endpoint_ids) => beginRuns(database, worker_id, endpoint_ids), { most: most_endpoints }),
     wake: batched((endpoint_ids) => wakeEndpoints(database, endpoint_ids), { most: most_endpoints }),
-    async following({ endpoint_id, endpoint_updated_at }, queue_position) {
-      const found = await run<QueuedDelivery & Pick<Lease, 'endpoint_updated_at'>>(
+    async following({ endpoint_id, endpoint_version }, queue_position) {
+      const found = await run<QueuedDelivery & Pick<Lease, 'endpoint_version'>>(
         database,
-        sql`select endpoint_updated_at, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
+        sql`select endpoint_version, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
           from webhooks.next_deliveries(${endpoint_id}, ${queue_position}, ${most_deliveries})`,
       );
-      return found.every((one) => one.endpoint_updated_at === endpoint_updated_at) ? found : undefined;
+      return found.every((one) => one.endpoint_version === endpoint_version) ? found : undefined;
     },
   };
 }
@@ -104,7 +104,7 @@ export function openQueues(database: Database, worker_id: string): EndpointQueue
 export type LeaseRow = Omit<Lease, 'asked_at' | 'deliveries'> & (QueuedDelivery | { queue_position: null });
 
 const beginning = (worker_id: string, endpoint_ids: string[]): Sql =>
-  sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
+  sql`select endpoint_id, token, organization_id, endpoint_version, type, url, https_only, secret, previous_secret, queue_position,
       delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
     from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})
     where exists (select from webhooks.queued_delivery q where q.endpoint_id = any (${endpoint_ids}))`;
@@ -130,10 +130,10 @@ function taken(leases: Map<string, Lease>, endpoint_id: string): Lease | undefin
 export function leasesOf(rows: LeaseRow[], asked_at: number): Map<string, Lease> {
   const leases = new Map<string, Lease>();
   for (const row of rows) {
-    const { endpoint_id, token, organization_id, endpoint_updated_at } = row;
+    const { endpoint_id, token, organization_id, endpoint_version } = row;
     const { type, url, https_only, secret, previous_secret } = row;
     const lease = leases.get(endpoint_id) ?? {
-      ...{ endpoint_id, token, organization_id, endpoint_updated_at },
+      ...{ endpoint_id, token, organization_id, endpoint_version },
       ...{ type, url, https_only, secret, previous_secret },
       asked_at,
       deliveries: [],
@@ -169,10 +169,10 @@ async function recordRuns(database: Database, worker_id: string, writes: RunWrit
 function runsOf(writes: RunWrite[]): object[] {
   const runs = new Map<string, { done_position: number; ended: boolean; slow?: boolean | undefined }>();
   for (const { lease, result, slow, ended } of writes) {
-    const { endpoint_id, token, endpoint_updated_at } = lease;
+    const { endpoint_id, token, endpoint_version } = lease;
     const known = runs.get(keyOf(lease));
     runs.set(keyOf(lease), {
-      ...{ endpoint_id, token, endpoint_updated_at, slow: slow ?? known?.slow },
+      ...{ endpoint_id, token, endpoint_version, slow: slow ?? known?.slow },
       done_position: Math.max(known?.done_position ?? 0, result?.queue_position ?? 0),
       ended: ended !== undefined || known?.ended === true,
     });

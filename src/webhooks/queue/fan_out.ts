@@ -64,7 +64,7 @@ export class FanOut {
     const asked_at = performance.now();
     const [summary, ...rows] = await run<Summary & LeaseRow>(
       database,
-      sql`select taken, endpoint_ids, slow_endpoint_ids, endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret,
+      sql`select taken, endpoint_ids, slow_endpoint_ids, endpoint_id, token, organization_id, endpoint_version, type, url, https_only, secret,
           previous_secret, queue_position, delivery_id, event_id, event_type, attempt, body, request_id, traceparent, cancelled
         from webhooks.fan_out(${batch}, ${worker_id}, make_interval(secs => ${lease_s}), ${deliverer.spare}, ${most_deliveries})`,
     );
