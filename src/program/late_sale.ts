@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
-import { inMonthOf } from './commissions/earn.ts';
+import { inMonthOf } from './commissions/partner_month.ts';
 import { rules } from './commissions/rule.ts';
 import type { Customer } from './customers/customer.ts';
 import { placeIn } from './sales/decision.ts';

@@ -508,6 +508,20 @@ t.test('the audit reports a commission that was voided although its sale is not 
   t.same(await rail.audit(), []);
 });
 
+t.test('the audit recounts what a partner sold in a month, on which tiers depend', async (t) => {
+  const month = sql`program.month_of(${partner.id}, now())`;
+  await rail.query(sql`
+    insert into program.tally (organization_id, subject_id, noun, kind, rows, amount_minor)
+    values (${shop.merchant.organization_id}, ${month}, 'sale', 'USD', 1, 100)
+    on conflict (organization_id, subject_id, noun, kind) do update set rows = tally.rows + 1`);
+  t.match(await rail.audit(), [
+    { invariant: 'a tally is what its table holds', subject_id: RegExp(`^${partner.id} `) },
+  ]);
+  await rail.query(sql`
+    update program.tally set rows = rows - 1, amount_minor = amount_minor - case when rows = 1 then 100 else 0 end where subject_id = ${month}`);
+  t.same(await rail.audit(), []);
+});
+
 t.test('every invariant of the audit is broken by a test', async (t) => {
   const [program] = await rail.query<Json>(
     sql`

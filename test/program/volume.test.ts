@@ -2,6 +2,7 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
+import { foldTallies } from '../../src/program/programs/tally.ts';
 import { assessClick } from '../../src/program/risk/click.ts';
 import { assessCustomer, assessSale } from '../../src/program/risk/risk.ts';
 import { type Json, sql, startRail } from '../harness.ts';
@@ -36,6 +37,10 @@ const shop = await openShop(rail);
 const { organization_id } = shop.merchant;
 await shop.rule({ max_payments: 3 });
 await shop.rule({ priority: 1 });
+// A month whose sales decide the rate.
+const tiered = await openShop(rail, {}, shop.merchant);
+await tiered.rule({ tier_metric: 'revenue_minor', tiers: [{ from: 1, rate_value: 1_000 }] });
+const seller = await tiered.partner();
 
 /** The fewest blocks that it touches in some requests, of sessions that have planned their statements. */
 async function touched(create: () => Promise<unknown>): Promise<number> {
@@ -81,6 +86,8 @@ await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') }
 const [refund] = await shop.list('refunds');
 
 const creates: Record<string, () => Promise<unknown>> = {
+  'a sale of a partner whose tier depends on the month': () =>
+    tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id }),
   'a sale of a customer': () => shop.sale({ customer_id: customer.id }),
   'a sale of another customer of the partner': async () =>
     shop.sale({ external_customer_id: fresh('cus'), partner_id: partner.id }),
@@ -94,6 +101,8 @@ const at_first: Record<string, number> = {};
 for (const [name, create] of Object.entries(creates)) at_first[name] = await touched(create);
 
 await copy('sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
+const sold = await tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id });
+await copy('sale', sold, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
 await rail.query(sql`analyze program.sale`);
 await copy('commission', commission as Json, {
   sale_id: `(select x.id from program.sale x where x.organization_id = s.organization_id and x.program_id = s.program_id and x.external_charge_id = 'many ' || n and x.deleted_at is null)`,
@@ -103,6 +112,8 @@ await copy('click', click, {});
 await copy('customer', customer, { email: `'many' || n || '@customer.example.com'` });
 await copy('partner', partner, { email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` });
 await copy('link', link, { value: `'many' || n`, short_slug: `'many' || n` });
+// As workers do each minute.
+await transaction(rail.store, { organization_id: null, request_id: null }, (tx) => foldTallies(tx, 1_000_000));
 await rail.query(sql`analyze`);
 for (const [name, create] of Object.entries(creates))
   t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {

@@ -3,6 +3,13 @@
 -- The counts of each row, from the row alone: Postgres inlines the function. To count another table: a function and a part of the view here,
 -- `inserted_in` and its index in a migration, and the triggers below.
 
+-- The subject of what a partner sold in a calendar month (UTC), on which tiers depend.
+create or replace function program.month_of(partner text, at timestamptz) returns text
+language sql stable
+as $$
+  select partner || to_char(at at time zone 'UTC', ' YYYY-MM')
+$$;
+
 create or replace function program.counts_of(r program.click) returns setof program.tally_note
 language sql stable
 as $$
@@ -52,8 +59,9 @@ $$;
 create or replace function program.counts_of(r program.sale) returns setof program.tally_note
 language sql stable
 as $$
-  select r.organization_id, r.program_id, 'sale', r.currency, 1::bigint, r.amount_minor::bigint, r.inserted_in
-  where r.deleted_at is null
+  select r.organization_id, s.subject_id, 'sale', r.currency, 1::bigint, r.amount_minor::bigint, r.inserted_in
+  from (values (r.program_id), (program.month_of(r.partner_id, r.occurred_at))) as s (subject_id)
+  where r.deleted_at is null and s.subject_id is not null
 $$;
 
 create or replace function program.counts_of(r program.commission) returns setof program.tally_note
@@ -117,8 +125,8 @@ create or replace trigger counts_deleted before delete on program.customer for e
 create or replace trigger counts_updating before update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts();
 create or replace trigger counts_updated after update of partner_id, link_id, coupon_id, deleted_at on program.customer for each row execute function program.note_counts();
 create or replace trigger counts_deleted before delete on program.sale for each row execute function program.note_counts();
-create or replace trigger counts_updating before update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
-create or replace trigger counts_updated after update of currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
+create or replace trigger counts_updating before update of partner_id, occurred_at, currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
+create or replace trigger counts_updated after update of partner_id, occurred_at, currency, amount_minor, deleted_at on program.sale for each row execute function program.note_counts();
 create or replace trigger counts_deleted before delete on program.commission for each row execute function program.note_counts();
 -- Thousands mature at a time, which changes nothing that counts.
 create or replace trigger counts_updating before update on program.commission for each row
@@ -170,6 +178,35 @@ as $$
   select u.subject_id, u.noun, u.kind, u.rows, u.amount_minor
   from program.unfolded_counts(organization) u
   where u.subject_id = any(subjects)
+$$;
+
+-- What a partner sold in the calendar month (UTC) of a time, by currency: the sums of the rows here. Of other tables than sales nothing is read.
+create or replace function program.sales_of_month(organization text, partner text, at timestamptz)
+returns table (kind text, rows bigint, amount_minor numeric)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  month text := program.month_of(partner, at);
+  snapshot pg_snapshot;
+  oldest xid8;
+begin
+  select f.seen, pg_snapshot_xmin(f.seen) into snapshot, oldest from program.fold f where f.organization_id = organization and f.sums = 'tallies';
+  return query
+    select t.kind, t.rows, t.amount_minor
+    from program.tally t
+    where t.organization_id = organization and t.subject_id = month and t.noun = 'sale'
+    union all
+    select c.kind, c.rows, c.amount_minor
+    from program.sale r cross join lateral program.counts_of(r) c
+    where r.organization_id = organization and r.inserted_in >= oldest and not pg_visible_in_snapshot(r.inserted_in, snapshot) and c.subject_id = month
+    union all
+    select n.kind, n.rows, n.amount_minor
+    from program.tally_note n
+    where n.organization_id = organization and n.subject_id = month and n.noun = 'sale' and pg_visible_in_snapshot(n.inserted_in, snapshot);
+end
 $$;
 
 -- Moves the sums of an organization on to the snapshot of one statement, and gives how many counts it added.

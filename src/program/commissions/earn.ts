@@ -5,7 +5,6 @@ import { Problem } from '../../core/values/problem.ts';
 import type { Partner } from '../partners/partner.ts';
 import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
-import { safeSum } from '../programs/tally.ts';
 import { type CameBy, cameBy, type Visited } from '../sales/came_by.ts';
 import type { Decided, PlaceFacts } from '../sales/decision.ts';
 import type { AmountParts } from '../sales/net_amount.ts';
@@ -13,6 +12,7 @@ import { isBefore, isSettled, type Place } from '../sales/place.ts';
 import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
 import { uncounted_statuses } from './commission_state.ts';
+import { partnerMonth } from './partner_month.ts';
 import { rules } from './rule.ts';
 import {
   type Choice,
@@ -197,7 +197,7 @@ export async function factsOf(
   const facts: PlaceFacts = { is_first_sale: sale.is_first_sale, first_sale_at, payments };
   const rule_id = choiceBy(program, sale, partner, facts, terms)?.rule_id;
   const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
-  return isTiered ? { ...facts, month: await monthOf(tx, sale) } : facts;
+  return isTiered ? { ...facts, month: await partnerMonth(tx, sale) } : facts;
 }
 
 /** Returns the rule that is chosen, and the rate of its tier, if the place of the sale had these facts. */
@@ -275,28 +275,3 @@ export function exactly<T>(compute: () => T): T {
     );
   }
 }
-
-/**
- * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
- * each other, so that of several at once each counts those before it: whatever is recorded by then and did not come later.
- */
-async function monthOf(
-  tx: Tx,
-  { id: sale_id, partner_id, occurred_at, created_at, external_charge_id, currency: code }: EarningSale,
-): Promise<NonNullable<PlaceFacts['month']>> {
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
-  const isEarlier =
-    created_at === tx.now && occurred_at >= tx.now
-      ? // Of one that is recorded now for now, also those that waited shorter and carry a later time.
-        sql`t.occurred_at <= greatest(clock_timestamp(), ${occurred_at}::timestamptz)`
-      : isBefore({ at: occurred_at, charge: external_charge_id });
-  return tx.one(sql`
-    select count(*) as sales_count, ${safeSum(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as revenue_minor
-    from program.sale t
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
-      and ${inMonthOf(occurred_at)} and ${isEarlier}`);
-}
-
-/** Selects the sales `t` in the calendar month (UTC) of a time. */
-export const inMonthOf = (at: string): Sql => sql`t.occurred_at >= date_trunc('month', ${at}::timestamptz, 'UTC')
-      and t.occurred_at < (date_trunc('month', ${at}::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'`;

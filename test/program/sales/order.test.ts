@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { correctLaterSales } from '../../../src/program/late_sale.ts';
+import { foldTallies } from '../../../src/program/programs/tally.ts';
 import { placeIn } from '../../../src/program/sales/decision.ts';
 import type { Sale } from '../../../src/program/sales/sale.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
@@ -295,3 +296,76 @@ t.test('many sales in one request are recorded by their times too', async (t) =>
   );
   t.strictSame(earned.sort(), [[onDay(40), 500], ...[50, 55, 60, 70].map((day) => [onDay(day), 2_000])]);
 });
+
+/** What happens in a month, to the sale at a place among those made so far. */
+const inMonth = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...{
+        do: fc.constant('sale' as const),
+        partner: fc.nat(1),
+        day: fc.nat(40),
+        currency: fc.constantFrom('USD', 'EUR'),
+      },
+      amount_minor: fc.integer({ min: 1, max: 90_000 }),
+    }),
+  },
+  fc.record({ do: fc.constant('correct' as const), nth: fc.nat(9), amount_minor: fc.integer({ min: 1, max: 90_000 }) }),
+  fc.record({ do: fc.constant('move' as const), nth: fc.nat(9), partner: fc.nat(1) }),
+  fc.record({ do: fc.constantFrom('delete' as const, 'refund' as const, 'dispute' as const), nth: fc.nat(9) }),
+  fc.record({ do: fc.constant('fold' as const), most: fc.nat(9) }),
+);
+
+t.test("a partner's month counts the sales before one, whatever was corrected, moved, deleted and folded", async () => {
+  const at = (day: number) => new Date(Date.UTC(2025, 4, 1 + day, 12)).toISOString();
+  await fc.assert(
+    fc.asyncProperty(fc.array(inMonth, { minLength: 4, maxLength: 14 }), async (steps) => {
+      const shop = await openShop(rail, {}, merchant);
+      await shop.rule({ tier_metric: 'revenue_minor', tiers: [{ from: 1, rate_value: 1_000 }] });
+      const partners = [await shop.partner(), await shop.partner()] as [Json, Json];
+      const made: Json[] = [];
+      const sells = async (partner: number, fields: Json) => {
+        const sale = await shop.sale({ partner_id: partners[partner]?.id, ...fields });
+        const { month_before } = await shop.merchant.get(`/v1/sales/${sale.id}/explanation`);
+        const [recounted] = await rail.query(sql`
+          select count(*)::integer as sales_count, coalesce(sum(t.amount_minor) filter (where t.currency = s.currency), 0)::bigint as revenue_minor
+          from program.sale s
+          left join program.sale t on t.partner_id = s.partner_id and t.deleted_at is null
+            and date_trunc('month', t.occurred_at, 'UTC') = date_trunc('month', s.occurred_at, 'UTC')
+            and (t.occurred_at, t.external_charge_id collate "C") < (s.occurred_at, s.external_charge_id)
+          where s.id = ${sale.id} and t.id is not null`);
+        if (JSON.stringify(month_before) !== JSON.stringify(recounted))
+          throw new Error(`${JSON.stringify(month_before)} before the sale, there are ${JSON.stringify(recounted)}`);
+        made.push(sale);
+      };
+      for (const step of steps) {
+        if (step.do === 'sale') {
+          const { amount_minor, currency, day } = step;
+          await sells(step.partner, { amount_minor, currency, occurred_at: at(day) });
+        } else if (step.do === 'fold')
+          await transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
+            foldTallies(tx, step.most),
+          );
+        else await changes(shop, made[step.nth]?.id, partners, step);
+      }
+      await corrected();
+      for (const partner of [0, 1]) for (const day of [15, 35]) await sells(partner, { occurred_at: at(day) });
+    }),
+    { ...seeded, numRuns: effort.order_runs },
+  );
+});
+
+/** What is refused, such as a second dispute, changes nothing. */
+async function changes({ merchant }: Shop, id: string | undefined, partners: Json[], step: Json): Promise<void> {
+  if (!id) return;
+  const path = `/v1/sales/${id}`;
+  const { status, text } = await {
+    correct: () => merchant.request('PATCH', path, { amount_minor: step.amount_minor }),
+    move: () => merchant.request('PATCH', path, { partner_id: partners[step.partner]?.id }),
+    delete: () => merchant.request('DELETE', path),
+    refund: () => merchant.request('POST', `${path}/refund`, {}),
+    dispute: () => merchant.request('POST', '/v1/disputes', { sale_id: id, external_dispute_id: `dispute-${id}` }),
+  }[step.do as 'correct' | 'move' | 'delete' | 'refund' | 'dispute']();
+  if (status >= 500) throw new Error(text);
+}
