@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { once } from '../values/once.ts';
 import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
@@ -20,7 +21,7 @@ const lock_not_available = '55P03';
 const turn_poll_ms = 200;
 /** A table or view, a function, a type or another object that is not there. */
 const names_nothing = new Set(['42P01', '42883', '42704']);
-const isMigration = ({ name }: File): boolean => name.startsWith('migrations/');
+const isMigration = ({ name }: Digest): boolean => name.startsWith('migrations/');
 const first_migration = 'migrations/0001_core.sql';
 
 export interface File {
@@ -28,6 +29,13 @@ export interface File {
   text: string;
   sha256: string;
 }
+
+type Digest = Omit<File, 'text'>;
+
+/** The files of this version, as they are when the process first asks: a checkout may change under one that runs. */
+const ownFiles = once(async (): Promise<Digest[]> => {
+  return (await allFiles(sql_dir)).map(({ name, sha256 }) => ({ name, sha256 }));
+});
 
 /**
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
@@ -71,7 +79,7 @@ export async function migrate(
  */
 export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
   try {
-    return (await pendingFiles(on)).every(({ name, known }) => known && name.startsWith('live/'));
+    return (await notApplied(on, await ownFiles())).every(({ name, known }) => known && name.startsWith('live/'));
   } catch (error) {
     if ((error as { code?: string }).code === '42P01') return false;
     throw error;
@@ -90,12 +98,11 @@ export interface Migrated {
 /** Returns the state of the migrations, file by file. */
 export async function whatIsMigrated(on: Pick<pg.Pool, 'query'>): Promise<Migrated> {
   const { rows } = await on.query<{ is_new: boolean }>(`select to_regclass('migration.applied') is null as is_new`);
-  const files = [...(await filesIn(sql_dir, 'migrations')), ...(await filesIn(sql_dir, 'live'))].map(
-    ({ name }) => name,
-  );
+  const own = await ownFiles();
+  const files = own.map(({ name }) => name);
   if (rows[0]?.is_new) return { missing: files, differing: [], unknown: [] };
-  const pending = await pendingFiles(on);
-  const isDiffering = ({ name, known }: File & { known: boolean }) => known && name.startsWith('live/');
+  const pending = await notApplied(on, own);
+  const isDiffering = ({ name, known }: Digest & { known: boolean }) => known && name.startsWith('live/');
   const applied = await on.query<{ name: string }>('select name from migration.applied');
   return {
     missing: pending.filter((file) => !isDiffering(file)).map(({ name }) => name),
@@ -143,18 +150,20 @@ async function waitForTurn(client: pg.Client): Promise<void> {
 }
 
 /** Returns the files to run; `known` where an earlier text of the file was run. */
-export async function pendingFiles(
+export const pendingFiles = async (
   on: Pick<pg.Pool, 'query'>,
   folder = sql_dir,
-): Promise<(File & { known: boolean })[]> {
-  const applied = new Map(
-    (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [
-      row.name,
-      row.sha256,
-    ]),
-  );
-  const migrations = await filesIn(folder, 'migrations');
-  const edited = migrations.find(({ name, sha256 }) => applied.has(name) && applied.get(name) !== sha256);
+): Promise<(File & { known: boolean })[]> => notApplied(on, await allFiles(folder));
+
+/** @throws Error when a migration that has run was edited afterwards */
+async function notApplied<Each extends Digest>(
+  on: Pick<pg.Pool, 'query'>,
+  files: Each[],
+): Promise<(Each & { known: boolean })[]> {
+  const { rows } = await on.query<Digest>('select name, sha256 from migration.applied');
+  const applied = new Map(rows.map(({ name, sha256 }) => [name, sha256]));
+  const isEdited = ({ name, sha256 }: Digest) => applied.has(name) && applied.get(name) !== sha256;
+  const edited = files.find((file) => isMigration(file) && isEdited(file));
   if (edited?.name === first_migration)
     throw new Error(
       'This database was made by a version of Rail before 0.1.0, which cannot be upgraded. Set DATABASE_URL to an empty database.',
@@ -163,11 +172,15 @@ export async function pendingFiles(
     throw new Error(
       `${edited.name} was edited after it ran on this database. Undo that, and put the change into a new migration.`,
     );
-  const live = await filesIn(folder, 'live');
-  return [...migrations, ...live]
+  return files
     .filter(({ name, sha256 }) => applied.get(name) !== sha256)
     .map((file) => ({ ...file, known: applied.has(file.name) }));
 }
+
+const allFiles = async (folder: string): Promise<File[]> => [
+  ...(await filesIn(folder, 'migrations')),
+  ...(await filesIn(folder, 'live')),
+];
 
 async function filesIn(folder: string, kind: 'migrations' | 'live'): Promise<File[]> {
   const names = (await readdir(join(folder, kind), { recursive: true })).filter((name) => name.endsWith('.sql')).sort();

@@ -1,6 +1,7 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import t from 'tap';
 import { isMigrated, migrate, whyNotReady } from '../../../src/core/postgres/migrate.ts';
@@ -53,6 +54,27 @@ t.test('knows a database that lacks migrations', (t) =>
       true,
       'functions of another version do not count, so that a rolling deploy stays ready',
     );
+  }),
+);
+
+t.test('a process stays ready while the files of its checkout change', (t) =>
+  withMigrated(async (_url, client) => {
+    const checkout = await mkdtemp(join(tmpdir(), 'rail-checkout-'));
+    const own = join(import.meta.dirname, '../../..');
+    try {
+      for (const name of ['package.json', 'src', 'sql'])
+        await cp(join(own, name), join(checkout, name), { recursive: true });
+      await symlink(join(own, 'node_modules'), join(checkout, 'node_modules'));
+      const file = pathToFileURL(join(checkout, 'src/core/postgres/migrate.ts')).href;
+      const process: typeof import('../../../src/core/postgres/migrate.ts') = await import(file);
+      t.equal(await process.whyNotReady(client), undefined);
+      await appendFile(join(checkout, 'sql/migrations/0001_core.sql'), '-- Edited.\n');
+      await writeFile(join(checkout, 'sql/migrations/9001_new.sql'), 'select 1;');
+      t.equal(await process.whyNotReady(client), undefined);
+      await t.rejects(process.pendingFiles(client), 'a command that migrates reads them as they are');
+    } finally {
+      await rm(checkout, { recursive: true });
+    }
   }),
 );
 
