@@ -109,6 +109,19 @@ const Environment = z.object({
     .describe('Days that mail to people of organizations is kept in core.outgoing_mail.'),
   AUDIT_LOG_RETENTION_DAYS: integer(30, 3_650).default(400).describe('Days that entries of the audit log are kept.'),
   RUN_RETENTION_DAYS: integer(60, 3_650).default(90).describe('Days that runs of scheduled jobs are kept.'),
+  CLICK_RETENTION_DAYS: integer(400, 3_650)
+    .optional()
+    .describe(
+      'Days that clicks are kept of visitors who became no customers. Reports count the clicks that are there. Unset: all are kept.',
+    ),
+  IMPORT_RETENTION_DAYS: integer(7, 3_650)
+    .default(90)
+    .describe('Days that imports of prospects and the rows that they refused are kept after they end.'),
+  SEARCH_RETENTION_DAYS: integer(30, 3_650)
+    .default(365)
+    .describe(
+      'Days that the results of searches and the visits of scans are kept. Searches, scans and prospects stay.',
+    ),
   TRUSTED_PROXIES: z
     .string()
     .transform((setting) => setting.trim())

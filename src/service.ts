@@ -131,6 +131,9 @@ export const retentionOf = (config: Config): Retention => ({
   mail_days: config.MAIL_RETENTION_DAYS,
   run_days: config.RUN_RETENTION_DAYS,
   audit_days: config.AUDIT_LOG_RETENTION_DAYS,
+  click_days: config.CLICK_RETENTION_DAYS ?? null,
+  import_days: config.IMPORT_RETENTION_DAYS,
+  search_days: config.SEARCH_RETENTION_DAYS,
 });
 
 function providerUrls(config: Config): Record<string, string> {

@@ -218,6 +218,7 @@ const without_job = [
   'program/erase_customer',
   'program/mature_organization',
   'program/poll_payout',
+  'program/purge_clicks_of_organization',
   'program/release_processor_events',
   'program/resolve_processor_event',
   'program/send_due_program',

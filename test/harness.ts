@@ -25,7 +25,7 @@ import { superviseWorker, type Worker, type WorkerOptions } from '../src/core/jo
 import { trustedProxies } from '../src/core/net/client_address.ts';
 import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
-import type { Mailer } from '../src/core/resource/services.ts';
+import type { Mailer, Retention } from '../src/core/resource/services.ts';
 import { newId } from '../src/core/values/id.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
 import { operations } from '../src/operations.ts';
@@ -49,6 +49,7 @@ export const services = {
   base_url: 'http://127.0.0.1',
   is_demo: true,
   mailer: undefined as Mailer | undefined,
+  retention: undefined as Retention | undefined,
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: what the service answers, before a test has looked at it

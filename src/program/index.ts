@@ -26,6 +26,7 @@ export const program: Product = {
     { name: 'program/reconcile_processors', cron: '23 * * * *', missed: 'latest' },
     { name: 'program/purge_processor_events', cron: '41 3 * * *', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
+    { name: 'program/purge_clicks', cron: '17 3 * * *', missed: 'latest' },
   ],
   encrypted: [
     { table: 'program.payout_method', id: 'partner_id', columns: ['details'] },
@@ -44,7 +45,14 @@ export const program: Product = {
     'program.audit_payouts',
     'program.audit_processors',
   ],
-  kept: [keptInWeeks('clicks', 'program.click', null, () => null), keptEvents],
+  kept: [
+    // Some clicks stay, however old.
+    {
+      ...keptInWeeks('clicks', 'program.click', 'CLICK_RETENTION_DAYS', ({ click_days }) => click_days),
+      late_days: Number.POSITIVE_INFINITY,
+    },
+    keptEvents,
+  ],
   backlog: {
     gauges: [...payoutBacklog.gauges, ...processorBacklog.gauges],
     read: async (database) => [...(await payoutBacklog.read(database)), ...(await processorBacklog.read(database))],

@@ -1,4 +1,5 @@
 import type { Product } from '../webhooks/product.ts';
+import { kept } from './kept.ts';
 import { outreachBacklog } from './sending/backlog.ts';
 import { slots } from './slots.ts';
 import { events } from './webhooks.ts';
@@ -35,6 +36,7 @@ export const recruitment: Product = {
     'recruitment.outreach_audit',
     'recruitment.deal_audit',
   ],
+  kept,
   backlog: outreachBacklog,
   extension: {
     slots,

@@ -1,8 +1,10 @@
-/** Deletes personal data whose retention period is over. */
-import sql from 'sql-template-tag';
+/** Deletes personal data whose retention period is over, imports, and what searches found. */
+import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
+import { default_retention, type Retention, type Services } from '../core/resource/services.ts';
+import { idTimePart } from '../core/values/id.ts';
 import { nobody } from './brands/acting.ts';
 import { refreshBars } from './contact/refresh_bars.ts';
 import { eraseProspects } from './erase.ts';
@@ -16,8 +18,16 @@ const unused_address_days = 30;
 /** The limit of the API: a larger one would lead to before the beginning of time. */
 const most_retention_days = 3650;
 
+/** Returns the first id that is kept: ids sort by the time they were made. */
+const firstKept = (prefix: string, days: number, at: string): string =>
+  `${prefix}_${idTimePart(Math.min(Date.parse(at), Date.now()) - days * 86_400_000)}`;
+
 /** The organizations that keep something for too long. @param at as of when, ISO 8601: not later than now by Postgres' clock */
-export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
+export const organizationsToPurge = (
+  tx: Tx,
+  { import_days, search_days }: Retention,
+  at: string,
+): Promise<{ organization_id: string }[]> =>
   tx.all<{ organization_id: string }>(sql`
     select b.organization_id
     from recruitment.brand b
@@ -28,7 +38,16 @@ export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization
     union
     select a.organization_id
     from recruitment.email_address a
-    where a.used_at is null and a.source <> 'manual' and a.found_at < least(${at}::timestamptz, now()) - make_interval(days => ${unused_address_days})`);
+    where a.used_at is null and a.source <> 'manual' and a.found_at < least(${at}::timestamptz, now()) - make_interval(days => ${unused_address_days})
+    union
+    select o.id
+    from core.organization o
+    where exists (select from recruitment.import t where t.organization_id = o.id and ${endedImport(import_days, at)})
+      or exists (select from recruitment.run_result t where t.organization_id = o.id and t.id < ${firstKept('fsr', search_days, at)})
+      or exists (select from recruitment.visit t where t.organization_id = o.id and t.run_id < ${firstKept('fsc', search_days, at)})`);
+
+const endedImport = (days: number, at: string): Sql => sql`
+  t.id < ${firstKept('fim', days, at)} and t.finished_at < least(${at}::timestamptz, now()) - make_interval(days => ${days})`;
 
 /** Never written to, not invited and not in talks, for longer than the brand keeps such prospects. */
 const expired = (at: string) => sql`(
@@ -42,7 +61,12 @@ const expired = (at: string) => sql`(
   and t.created_at < least(${at}::timestamptz, now()) - make_interval(days => least(b.retention_days, ${most_retention_days})))`;
 
 /** Erases what an organization keeps for too long, at most so many of each kind. @returns how many of the kind that had most */
-export async function purge(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {
+export async function purge(
+  tx: Tx,
+  { vault, retention = default_retention }: Pick<Services, 'vault' | 'retention'>,
+  at: string,
+  most: number,
+): Promise<number> {
   await lockSuppressions(tx);
   const prospects = await tx.all<Pick<Prospect, 'id' | 'brand_id' | 'channel' | 'key'>>(sql`
     select t.id, t.brand_id, t.channel, t.key
@@ -53,7 +77,65 @@ export async function purge(tx: Tx, vault: Vault, at: string, most: number): Pro
     limit ${most}
     for update of t`);
   await eraseProspects(tx, vault, prospects, null);
-  return Math.max(prospects.length, await purgeAddresses(tx, vault, at, most));
+  return Math.max(
+    prospects.length,
+    await purgeAddresses(tx, vault, at, most),
+    await purgeImports(tx, retention, at, most),
+    await purgeFound(tx, retention, at, most),
+  );
+}
+
+/** Deletes imports that ended, behind the rows that they refused. */
+async function purgeImports(tx: Tx, { import_days }: Retention, at: string, most: number): Promise<number> {
+  const { count } = await tx.one<{ count: number }>(sql`
+    with ended as materialized (
+      select t.id from recruitment.import t where ${tenant(tx)} and ${endedImport(import_days, at)} order by t.id limit ${most}
+    ),
+    refused as materialized (
+      select e.id from recruitment.import_error e
+      where e.organization_id = ${tx.organization_id} and e.import_id in (select d.id from ended d)
+      limit ${most}
+    ),
+    emptied as (
+      delete from recruitment.import_error e using refused r where e.organization_id = ${tx.organization_id} and e.id = r.id
+    )
+    select count(*)::integer as count from refused`);
+  if (count === most) return count;
+  const deleted = await tx.all(sql`
+    delete from recruitment.import t
+    where ${tenant(tx)} and t.id in (
+      select t.id from recruitment.import t where ${tenant(tx)} and ${endedImport(import_days, at)} order by t.id limit ${most}
+    ) and not exists (
+      select from recruitment.import_error e where e.organization_id = t.organization_id and e.import_id = t.id
+    )
+    returning t.id`);
+  return Math.max(count, deleted.length);
+}
+
+/** Deletes the results of searches that ended and the visits of scans. What they cost and the prospects that they found stay. */
+async function purgeFound(tx: Tx, { search_days }: Retention, at: string, most: number): Promise<number> {
+  const ofEnded = sql`exists (
+    select from recruitment.run r where r.organization_id = t.organization_id and r.id = t.run_id and r.finished_at is not null
+  )`;
+  const results = await tx.all(sql`
+    delete from recruitment.run_result t
+    where ${tenant(tx)} and t.id in (
+      select t.id from recruitment.run_result t
+      where ${tenant(tx)} and t.id < ${firstKept('fsr', search_days, at)} and ${ofEnded}
+      order by t.id
+      limit ${most}
+    )
+    returning t.id`);
+  const visits = await tx.all(sql`
+    delete from recruitment.visit t
+    where ${tenant(tx)} and (t.run_id, t.number) in (
+      select t.run_id, t.number from recruitment.visit t
+      where ${tenant(tx)} and t.run_id < ${firstKept('fsc', search_days, at)} and ${ofEnded}
+      order by t.run_id, t.number
+      limit ${most}
+    )
+    returning t.number`);
+  return Math.max(results.length, visits.length);
 }
 
 async function purgeAddresses(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {

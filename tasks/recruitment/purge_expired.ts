@@ -1,14 +1,15 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
+import { default_retention } from '../../src/core/resource/services.ts';
 import { organizationsToPurge } from '../../src/recruitment/retention.ts';
 import { forgetSentBefore } from '../../src/recruitment/sending/look_back.ts';
 
-/** Finds the organizations that keep prospects or addresses for too long; each has its own job. */
+/** Finds the organizations that keep prospects, addresses, imports or results for too long; each has its own job. */
 export default task({
   payload: scheduled,
-  async run({ tx, payload: { run_id, tick } }) {
+  async run({ tx, payload: { run_id, tick }, services }) {
     await forgetSentBefore(tx);
-    for (const { organization_id } of await organizationsToPurge(tx, tick)) {
+    for (const { organization_id } of await organizationsToPurge(tx, services.retention ?? default_retention, tick)) {
       tx.enqueue('recruitment/purge_organization', { organization_id, run_id, tick });
     }
   },

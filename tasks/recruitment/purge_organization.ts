@@ -9,5 +9,5 @@ const most = 200;
 export default batchTask({
   payload: scheduled.extend({ organization_id: z.string() }),
   most,
-  run: ({ tx, payload: { tick }, services }) => purge(tx, services.vault, tick, most),
+  run: ({ tx, payload: { tick }, services }) => purge(tx, services, tick, most),
 });

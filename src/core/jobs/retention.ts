@@ -15,7 +15,7 @@ export interface Kept {
   days(retention: Retention): number | null;
   /** Selects when the oldest row was made, as `at`, by an index; null where there is none. */
   oldest: Sql;
-  /** The days by which they go later, because they go many at a time. */
+  /** The days by which they go later, because they go many at a time; infinite where some stay. */
   late_days: number;
 }
 

@@ -41,9 +41,18 @@ export interface Retention {
   run_days: number;
   /** Entries of the audit log. */
   audit_days: number;
+  /** Clicks that led to no customer; null: for ever. */
+  click_days: number | null;
+  /** Imports of prospects that have ended. */
+  import_days: number;
+  /** Results of searches, and visits of scans. */
+  search_days: number;
 }
 
-export const default_retention: Retention = { event_days: 30, mail_days: 90, run_days: 90, audit_days: 400 };
+export const default_retention: Retention = {
+  ...{ event_days: 30, mail_days: 90, run_days: 90, audit_days: 400 },
+  ...{ click_days: null, import_days: 90, search_days: 365 },
+};
 
 export interface Mail {
   organization_id: string;

@@ -2,6 +2,7 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
+import { mayBeForgotten } from '../customers/click_retention.ts';
 import {
   type Customer,
   type CustomerFields,
@@ -116,19 +117,15 @@ export const externalIdOf = ({ external_customer_id, customer }: CustomerClaim):
 const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
   external_customer_id === undefined ? 'customer.external_customer_id' : 'external_customer_id';
 
-/** @throws Problem resource_not_found */
-async function namedClick(
-  tx: Tx,
-  program_id: string,
-  click_id: string,
-): Promise<OwnedClick & { referral_id: string | null }> {
+/** Returns undefined for one that is no longer kept. @throws Problem resource_not_found */
+async function namedClick(tx: Tx, program_id: string, click_id: string): Promise<Found['click']> {
   const click = await tx.maybe<OwnedClick & { referral_id: string | null }>(sql`
     select t.ip_hash, t.user_agent, t.referral_id, r.partner_id as own_of
     from program.click t
     left join program.referral r
       on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'
     where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id}`);
-  if (!click) throw notFound('click', click_id, 'click_id');
+  if (!click && !mayBeForgotten(click_id)) throw notFound('click', click_id, 'click_id');
   return click;
 }
 

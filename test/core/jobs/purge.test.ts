@@ -4,10 +4,12 @@ import { service_opening } from '../../../src/core/jobs/task.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { default_retention } from '../../../src/core/resource/services.ts';
 import { kept } from '../../../src/products.ts';
-import { eventually, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { fresh, openShop } from '../../shop.ts';
 
-const rail = await startRail();
-const { organization_id } = await rail.organization();
+const rail = await startRail({ own: { retention: { ...default_retention, click_days: 400 } } });
+const merchant = await rail.organization();
+const { organization_id } = merchant;
 
 /** Mails of this age, whose subjects say which they are. */
 const writeMails = (count: number, subject: string, age: string) =>
@@ -67,7 +69,7 @@ t.test('settings say how long, and it is seen what is older than they say', asyn
   t.equal(Math.round((Date.now() - Date.parse(ago?.oldest_at as string)) / 86_400_000), 20);
   const shorter = { ...default_retention, mail_days: 7, event_days: 7 };
   t.match((await read(shorter))('mails'), { days: 7, behind_days: 12 });
-  t.match((await read())('clicks'), { setting: null, days: null, behind_days: 0 });
+  t.match((await read())('clicks'), { setting: 'CLICK_RETENTION_DAYS', days: null, behind_days: 0 });
   t.match((await read())('idempotency_keys'), { setting: null, days: 1 });
   const now = new Date().toISOString();
   await transaction(rail.store, service_opening, (tx) => purgeExpired(tx, shorter, now, 10));
@@ -82,4 +84,115 @@ t.test('settings say how long, and it is seen what is older than they say', asyn
   t.ok(((await read(shorter))('events')?.behind_days ?? 0) > 0, 'it is kept for 30 days');
   await rail.query(sql`call webhooks.keep_partitions(now(), 'evt', 'whd', interval '7 days')`);
   t.equal((await read(shorter))('events')?.behind_days, 0);
+});
+
+/** The id of a time, with the end of another one. */
+const idOf = (prefix: string, age: string, id = sql`core.new_id('x')`) =>
+  sql`${`${prefix}_`} || core.id_time_part(now() - ${age}::interval) || right(${id}, 16)`;
+
+t.test('clicks go after as long as the operator says, but for those that led to a customer or a sale', async (t) => {
+  const shop = await openShop(rail, {}, merchant);
+  await shop.rule();
+  const [partner, other] = [await shop.partner(), await shop.partner()];
+  /** A click of long ago. */
+  const ages = async (click: Json, age: string): Promise<string> => {
+    const [row] = await rail.query<{ id: string }>(sql`
+      update program.click t set id = ${idOf('clk', age, sql`t.id`)}, created_at = now() - ${age}::interval
+      where t.id = ${click.id} returning t.id`);
+    return row?.id as string;
+  };
+  const visit = (visitor_token: string, by = partner) => shop.click(by, { visitor_token });
+  const bought = await visit('customer-visitor');
+  const customer = await shop.customer({ click_id: bought.id });
+  const elsewhere = await visit('customer-visitor', other);
+  const charged = await visit('buyer-visitor');
+  await shop.sale({ click_id: charged.id });
+  const idle = [await visit('idle-visitor'), await visit('idle-visitor')];
+  const young = await visit('young-visitor');
+  await eventually(
+    async () => (await rail.query(sql`select from program.click where attributed_at is null limit 1`)).length === 0,
+    'the clicks to be attributed',
+  );
+  const kept = [await ages(bought, '500 days'), await ages(elsewhere, '500 days'), await ages(charged, '500 days')];
+  kept.push(await ages(young, '399 days'));
+  const gone = [await ages(idle[0] as Json, '401 days'), await ages(idle[1] as Json, '900 days')];
+  // More than a step.
+  await rail.query(sql`
+    insert into program.click (organization_id, id, program_id, partner_id, param, value, visitor_token, attributed_at, created_at)
+    select ${organization_id}, ${idOf('clk', '600 days')}, ${shop.program_id}, ${other.id}, 'ref', 'x', 'many-' || n, now(), now() - interval '600 days'
+    from generate_series(1, 2100) as n`);
+
+  await rail.tick('program/purge_clicks', '2999-01-01T00:00:00Z');
+  const left = () =>
+    rail.query<{ id: string }>(sql`select id from program.click where program_id = ${shop.program_id}`);
+  await eventually(async () => (await left()).length <= kept.length, 'the old clicks to go');
+  t.same((await left()).map(({ id }) => id).sort(), kept.sort());
+  t.equal((await merchant.get(`/v1/clicks?program_id=${shop.program_id}`)).total_count, kept.length);
+
+  const renewal = await shop.sale({ click_id: kept.find((id) => id.endsWith(bought.id.slice(-16))) });
+  t.match(renewal, { customer_id: customer.id, partner_id: partner.id }, 'a later sale by the click is credited');
+  const forgotten = await shop.sale({ click_id: gone[0] });
+  t.match(forgotten, { partner_id: null, warnings: [{ code: 'no_partner_attributed' }] });
+  const { body } = await merchant.request('POST', '/v1/sales', {
+    ...{ program_id: shop.program_id, amount_minor: 100, currency: 'USD', external_charge_id: fresh('charge') },
+    click_id: 'clk_00000000000000000000000000',
+  });
+  t.equal(body.error?.code, 'resource_not_found', 'one that never was is refused');
+});
+
+t.test('imports, results of searches and visits go; searches and prospects stay', async (t) => {
+  const v1 = '/recruitment/v1';
+  const { id: brand_id } = await merchant.post(`${v1}/brands`, {
+    name: 'Acme',
+    website_url: 'https://acme.example.com',
+  });
+  const { id: prospect_id } = await merchant.post(`${v1}/prospects`, {
+    brand_id,
+    channel: 'website',
+    url: 'https://blog.example.net/',
+  });
+  const write = async (age: string, refused: number) => {
+    const [found] = await rail.query<{ import_id: string; run_id: string }>(sql`
+      with import as (
+        insert into recruitment.import (
+          organization_id, id, brand_id, state, format, mapping, dry_run, update_existing, total, rows_read, refused, finished_at, created_at
+        )
+        values (
+          ${organization_id}, ${idOf('fim', age)}, ${brand_id}, 'done', 'ndjson', '{}', false, false, ${refused}, ${refused}, ${refused},
+          now() - ${age}::interval, now() - ${age}::interval
+        )
+        returning id
+      ),
+      run as (
+        insert into recruitment.run (organization_id, id, brand_id, kind, search_type, state, finished_at, created_at)
+        values (${organization_id}, ${idOf('fsc', age)}, ${brand_id}, 'search', 'keyword', 'done', now() - ${age}::interval, now() - ${age}::interval)
+        returning id
+      )
+      select import.id as import_id, run.id as run_id from import, run`);
+    const { import_id, run_id } = found as { import_id: string; run_id: string };
+    await rail.query(sql`
+      insert into recruitment.import_error (organization_id, id, import_id, line, reason)
+      select ${organization_id}, core.new_id('fie'), ${import_id}, n, 'It is refused.' from generate_series(1, ${refused}) as n`);
+    await rail.query(sql`
+      insert into recruitment.run_result (organization_id, id, run_id, provider, url, title, description, prospect_id, outcome, created_at)
+      select ${organization_id}, ${idOf('fsr', age)}, ${run_id}, 'list', 'https://blog.example.net/' || n, '', '', ${prospect_id}, 'known', now() - ${age}::interval
+      from generate_series(1, 3) as n`);
+    await rail.query(sql`
+      insert into recruitment.visit (organization_id, run_id, number, prospect_id, url, outcome, done_at)
+      values (${organization_id}, ${run_id}, 1, ${prospect_id}, 'https://blog.example.net/', 'page', now())`);
+    return { import_id, run_id };
+  };
+  const [old, young] = [await write('366 days', 450), await write('80 days', 2)];
+  await rail.tick('recruitment/purge_expired', '2999-01-01T00:00:00Z');
+  const counts = () =>
+    rail.query(sql`
+      select
+        (select array_agg(id) from recruitment.import where organization_id = ${organization_id}) as imports,
+        (select count(*)::integer from recruitment.import_error where organization_id = ${organization_id}) as refused,
+        (select array_agg(distinct run_id) from recruitment.run_result where organization_id = ${organization_id}) as results,
+        (select array_agg(distinct run_id) from recruitment.visit where organization_id = ${organization_id} and outcome = 'page') as visits`);
+  const expected = [{ imports: [young.import_id], refused: 2, results: [young.run_id], visits: [young.run_id] }];
+  await eventually(async () => JSON.stringify(await counts()) === JSON.stringify(expected), 'the old ones to go');
+  t.match(await merchant.get(`${v1}/searches/${old.run_id}`), { state: 'done' });
+  t.match(await merchant.get(`${v1}/prospects/${prospect_id}`), { id: prospect_id });
 });
