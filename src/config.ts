@@ -71,6 +71,11 @@ const Environment = z.object({
     .describe(
       'URL that clients reach the API at, which links and emails contain. Webhooks cannot be sent to its host. Required by api and worker if HOST is 0.0.0.0 or ::. Unset: http://HOST:PORT.',
     ),
+  DRAIN_SECONDS: integer(0, 60)
+    .default(0)
+    .describe(
+      'Seconds for which an API behind a proxy goes on taking requests when it is stopped. /readyz answers 503 meanwhile, and each connection is closed with its next answer.',
+    ),
   RAIL_ENCRYPTION_KEY: z
     .string()
     .optional()

@@ -131,17 +131,24 @@ t.test('lets Prometheus reach each process from inside, and nobody from outside'
 });
 
 t.test('gives each process time to finish, and a parent that reaps', async (t) => {
-  for (const name of of_rail) t.match(services[name], { init: true, stop_grace_period: '15s' });
+  for (const name of of_rail) {
+    const drain_s = services[name].environment.DRAIN_SECONDS ?? 0;
+    t.match(services[name], { init: true, stop_grace_period: drain_s > 0 ? `${drain_s + 20}s` : '15s' });
+  }
 });
 
 t.test('runs two APIs behind a proxy in a profile, which trust it alone', (t) => {
   const { proxied, proxy, api } = services;
   t.same([proxied.profiles, proxy.profiles], [['proxy'], ['proxy']]);
-  t.equal(proxied.deploy.replicas, 2);
+  t.same(services['proxied-2'], proxied, 'both are alike');
   t.notOk('ports' in proxied, 'it is reached through the proxy');
-  t.same({ ...proxied.environment, TRUSTED_PROXIES: '' }, { ...api.environment, TRUSTED_PROXIES: '' });
+  const own = { TRUSTED_PROXIES: '', DRAIN_SECONDS: '' };
+  t.same({ ...proxied.environment, ...own }, { ...api.environment, ...own });
   t.equal(readConfig({ TRUSTED_PROXIES: `${proxied.environment.TRUSTED_PROXIES}` }).TRUSTED_PROXIES, '1');
-  t.match(proxy.environment.CADDYFILE, new RegExp(`name proxied\\s+port ${proxied.environment.PORT}\\s`));
+  const port = proxied.environment.PORT;
+  t.match(proxy.environment.CADDYFILE, `reverse_proxy proxied:${port} proxied-2:${port} {`);
+  const [, keepalive] = /keepalive (\d+)s/.exec(proxy.environment.CADDYFILE) ?? [];
+  t.ok(Number(keepalive) < proxied.environment.DRAIN_SECONDS, 'a connection is idle for less than an API drains');
   const [, listened] = /^:(\d+) \{$/m.exec(proxy.environment.CADDYFILE) ?? [];
   t.same(proxy.ports, [`\${PROXY_PORT:-8080}:${listened}`]);
   t.end();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { Pool } from 'undici';
 import {
   type Answer,
   type Caller,
@@ -18,7 +19,7 @@ import { startProcess } from './processes.ts';
 const rail = await startRail({ worker: false });
 await countJobs();
 const [apis, workers] = await Promise.all([
-  Promise.all([startProcess('api', rail.url), startProcess('api', rail.url)]),
+  Promise.all([startProcess('api', rail.url, { DRAIN_SECONDS: '1' }), startProcess('api', rail.url)]),
   Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]),
 ]);
 const through = (caller: Caller, nth: number): Caller =>
@@ -141,6 +142,65 @@ t.test('lets go of everything when the workers are told to stop', async (t) => {
     union all select 'lease' from webhooks.endpoint_queue where leased_by is not null
     union all select 'worker' from core.worker`);
   t.same(held, []);
+});
+
+t.test('loses no request of a proxy that keeps connections when an API is stopped', async (t) => {
+  const merchant = await rail.organization();
+  const { id: program_id } = await merchant.post('/v1/programs', {
+    ...{ name: 'Proxied', website_url: 'https://shop.example.com', currency: 'USD' },
+  });
+  // Idle connections are kept for less than the API drains.
+  const idle = { keepAliveTimeout: 300, keepAliveMaxTimeout: 300 };
+  const upstreams = apis.map(({ url }) => ({ url, pool: new Pool(url, idle), is_ready: true }));
+  const lost: string[] = [];
+  let made = 0;
+  let closed_by_answer = 0;
+  let isOver = false;
+  const looks = upstreams.map(async (upstream) => {
+    while (!isOver) {
+      upstream.is_ready = await fetch(`${upstream.url}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+      await sleep(100);
+    }
+  });
+  /** As a proxy, which repeats only what reached nobody: a body is sent once. */
+  const send = async (nth: number): Promise<void> => {
+    const ready = upstreams.filter(({ is_ready }) => is_ready);
+    const { pool } = (ready[nth % ready.length] ?? upstreams[1]) as (typeof upstreams)[number];
+    const body = JSON.stringify({ program_id, email: `proxied-${nth}@partner.example.com` });
+    const headers = { authorization: `Bearer ${merchant.key}`, 'content-type': 'application/json' };
+    try {
+      const answer = await pool.request({ method: 'POST', path: '/v1/partners', headers, body });
+      await answer.body.dump();
+      if (answer.statusCode !== 201) lost.push(`${answer.statusCode}`);
+      if (answer.headers.connection === 'close') closed_by_answer++;
+      made++;
+    } catch (error) {
+      const { code, message } = error as Error & { code?: string };
+      if (code !== 'ECONNREFUSED') lost.push(`${code} ${message}`);
+      else await send(nth);
+    }
+  };
+  let sent = 0;
+  const writes = Array.from({ length: 8 }, async (_, writer) => {
+    while (!isOver) {
+      await send(sent++);
+      await sleep(writer * 8);
+    }
+  });
+  await eventually(() => made > 100, 'requests through both');
+  t.equal(await apis[0]?.end('SIGTERM'), 0);
+  const then = made;
+  await eventually(() => made > then + 50, 'requests through the other one');
+  isOver = true;
+  await Promise.all([...looks, ...writes]);
+  await Promise.all(upstreams.map(({ pool }) => pool.close()));
+  t.same(lost, []);
+  t.ok(closed_by_answer > 0, 'it went on answering');
+  const { total_count } = await merchant.get(`/v1/partners?program_id=${program_id}`);
+  t.equal(total_count, made, 'and none was made twice');
 });
 
 t.test('opens no port for metrics unless a process is told to', (t) => {

@@ -1,5 +1,6 @@
 import { whyUnfit } from '../service.ts';
-import { listenOn, runProcess, stopParts, stopped } from './process.ts';
+import { listenOn, runProcess } from './process.ts';
+import { stopParts, stopped } from './stop.ts';
 
 /** `rail api`: the API alone; any number of them, and of workers, share one database. */
 export const startApi = (): Promise<void> =>

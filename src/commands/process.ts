@@ -25,7 +25,6 @@ import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
 import {
-  closeStore,
   createLog,
   findReplicaFault,
   openPostgres,
@@ -41,10 +40,6 @@ import { createStartLog } from './start_log.ts';
 
 /** The time for which a process waits for Postgres when it starts. */
 export const max_wait_ms = 60_000;
-/** The time for requests that are running when it stops. */
-const requests_ms = 5_000;
-/** The time in which everything but Postgres must stop: "within 10 seconds" less the time of Postgres. */
-const stop_ms = 9_000;
 /** npm passes a Ctrl-C on to a process that the terminal has signalled already: what comes so soon is the same one. */
 const same_signal_ms = 500;
 
@@ -72,12 +67,6 @@ function whenOrphaned(then: () => void): void {
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && then(), parent_ms).unref();
 }
-
-export const stopped = (stopping: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (stopping.aborted) resolve();
-    stopping.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 export interface Running {
   config: Config;
@@ -305,28 +294,4 @@ export async function startWorkerOf({ url, store, services, config, log, connect
     concurrency: config.WORKER_CONCURRENCY,
     connections: () => connections.worker,
   });
-}
-
-interface Parts {
-  app?: FastifyInstance | undefined;
-  worker?: { stop(): Promise<void> } | undefined;
-}
-
-/** Takes nothing new, finishes what runs, lets go of jobs and connections. Nothing may hold it up for longer than it has. */
-export async function stopParts({ app, worker }: Parts, { store, log }: Running): Promise<void> {
-  log.info('stopping: what runs may finish');
-  const all = Promise.all([app && closeApi(app), worker?.stop()]).then(() => closeStore(store));
-  const late = AbortSignal.timeout(stop_ms);
-  await Promise.race([all, stopped(late)]);
-  if (late.aborted) log.warn('stopped before everything had finished: its jobs are run again');
-  all.catch(() => {});
-}
-
-/** A connection that is kept alive goes as soon as its request is answered; whoever takes too long is cut off. */
-async function closeApi(app: FastifyInstance): Promise<void> {
-  const let_go = setInterval(() => app.server.closeIdleConnections(), 50);
-  const cut_off = setTimeout(() => app.server.closeAllConnections(), requests_ms);
-  await app.close();
-  clearInterval(let_go);
-  clearTimeout(cut_off);
 }

@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { type Config, readConfig } from '../config.ts';
 import { isEveryAddress, localUrl } from '../service.ts';
 import { type Demo, demos, keepDemo } from './demo.ts';
-import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
+import { listenOn, type Running, runProcess, startWorkerOf } from './process.ts';
 import { logFile } from './start_log.ts';
+import { stopParts, stopped } from './stop.ts';
 
 const most_ports = 50;
 

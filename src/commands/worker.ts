@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyUnfit } from '../service.ts';
-import { type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
+import { type Running, runProcess, startWorkerOf } from './process.ts';
+import { stopParts, stopped } from './stop.ts';
 
 /** `rail worker`: runs jobs; any number of them, and of APIs, share one database. */
 export const startWorkerAlone = (): Promise<void> =>

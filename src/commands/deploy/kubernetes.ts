@@ -1,6 +1,6 @@
 /** `rail deploy kubernetes`: the manifests that run Rail in Kubernetes, for `kubectl apply`. */
 import pkg from '../../../package.json' with { type: 'json' };
-import { deployedSettings, fileOf } from './settings.ts';
+import { deployedSettings, drain_seconds, fileOf } from './settings.ts';
 import { documents, type Value } from './yaml.ts';
 
 export interface KubernetesOptions {
@@ -15,8 +15,8 @@ type Fields = { [name: string]: Value };
 const secrets = '/run/secrets/rail';
 const port = 3000;
 const metrics_port = 9464;
-/** A process lets running work finish for ten seconds. */
-const grace_s = 20;
+/** A process lets running work finish for ten seconds, after those in which an API is left out. */
+const grace_s = 30;
 /** The user `node` of the image. */
 const user = 1000;
 
@@ -33,7 +33,13 @@ export function printKubernetes(options: KubernetesOptions): void {
 /** @throws UsageError where BASE_URL is not set */
 export function manifests(options: KubernetesOptions): Value[] {
   const { plain } = deployedSettings();
-  const data = { ...Object.fromEntries(plain), HOST: '0.0.0.0', PORT: `${port}`, METRICS_PORT: `${metrics_port}` };
+  const data = {
+    DRAIN_SECONDS: drain_seconds,
+    ...Object.fromEntries(plain),
+    HOST: '0.0.0.0',
+    PORT: `${port}`,
+    METRICS_PORT: `${metrics_port}`,
+  };
   const { apis, workers } = options;
   return [
     object(options, 'v1', 'ConfigMap', 'rail', { data }),

@@ -13,6 +13,8 @@ export interface DeployedSettings {
 const needed = ['DATABASE_URL', 'RAIL_ENCRYPTION_KEY'];
 /** The settings that the manifests themselves set. */
 const set_here = ['HOST', 'PORT', 'METRICS_PORT', 'RAIL_DATA_DIR'];
+/** Behind a proxy, if nothing else is set: proxies that look each second see in time that an API stops. */
+export const drain_seconds = '5';
 
 /** @throws UsageError where BASE_URL is not set */
 export function deployedSettings(environment: NodeJS.ProcessEnv = process.env): DeployedSettings {

@@ -1,7 +1,7 @@
 /** `rail deploy systemd`: the units that run Rail on a machine with systemd 250 or later. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployedSettings, fileOf } from './settings.ts';
+import { deployedSettings, drain_seconds, fileOf } from './settings.ts';
 
 export interface SystemdOptions {
   /** The directory of the checkout, and the program of Node: those that this command runs from unless told otherwise. */
@@ -52,7 +52,10 @@ export function units(options: SystemdOptions): Record<string, string> {
       ['TimeoutStartSec', '30min'],
     ]),
     // An API is named by its port, and a worker by that of its metrics.
-    'rail-api@.service': unit(options, secret, 'api', [['Environment', 'HOST=127.0.0.1 PORT=%i'], ...lasting]),
+    'rail-api@.service': unit(options, secret, 'api', [
+      ['Environment', `HOST=127.0.0.1 PORT=%i DRAIN_SECONDS=${drain_seconds}`],
+      ...lasting,
+    ]),
     'rail-worker@.service': unit(options, secret, 'worker', [
       ['Environment', 'HOST=127.0.0.1 METRICS_PORT=%i'],
       ...lasting,
@@ -65,7 +68,7 @@ type Lines = [name: string, value: string][];
 const lasting: Lines = [
   ['Restart', 'always'],
   ['RestartSec', '2'],
-  ['TimeoutStopSec', '20'],
+  ['TimeoutStopSec', '30'],
   ['LimitNOFILE', '65536'],
   ['MemoryMax', '1G'],
   ['TasksMax', '200'],

@@ -5,6 +5,7 @@ import { withLent } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { Problem } from '../values/problem.ts';
 import { withinDeadline } from './deadline.ts';
+import { isDraining } from './drain.ts';
 
 /**
  * `/healthz`: the process is up. `/readyz`: Postgres answers, the migrations are in, the API's role may do what requests need, the
@@ -13,6 +14,7 @@ import { withinDeadline } from './deadline.ts';
 export function mountHealth(app: FastifyInstance, database: Database, { why, conditions }: Readiness): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (request, reply) => {
+    if (isDraining(app.server)) throw new Problem('service_unavailable', 'The process is stopping.');
     if (isVerbose(request.url)) {
       const found = await withinDeadline(request, null, (asked) => withLent(database, asked, conditions)).catch(() => [
         unreachable,

@@ -11,6 +11,7 @@ import { newId } from '../values/id.ts';
 import { AddressRate } from './address_rate.ts';
 import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
 import { ClientGone, default_answer_ms } from './deadline.ts';
+import { isDraining } from './drain.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
 import { answerExpectations, requireClearHeaders } from './request_headers.ts';
@@ -114,7 +115,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
     const { 'Cache-Control': no_store, ...headers } = responseHeaders(request, https);
     reply.headers(headers);
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', no_store);
-    if (closeUnlessRead(request.raw) || is_stopping) reply.header('Connection', 'close');
+    if (closeUnlessRead(request.raw) || is_stopping || isDraining(app.server)) reply.header('Connection', 'close');
   });
   logRequests(app);
   app.setErrorHandler(replyWithError);
