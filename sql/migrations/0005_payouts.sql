@@ -6,6 +6,7 @@ create table program.payout_method (
   method text not null,
   details bytea not null,
   hint text not null,
+  held_until timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, partner_id),
@@ -14,7 +15,21 @@ create table program.payout_method (
 comment on table program.payout_method is 'How a partner is paid. The account is encrypted.';
 comment on column program.payout_method.details is 'AES-256-GCM; never shown again but for the hint.';
 comment on column program.payout_method.hint is 'The last four characters of what identifies the account.';
+comment on column program.payout_method.held_until is
+  'Nothing is paid by it before: the partner changed it, and may not be who did. Null: payouts do not wait.';
 call core.protect_tenant_table('program.payout_method');
+
+create table program.tax_form (
+  organization_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  content bytea not null,
+  submitted_at timestamptz(3) not null,
+  primary key (organization_id, partner_id),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade
+);
+comment on table program.tax_form is 'The tax form that a partner submitted last. Its status is in program.partner.';
+comment on column program.tax_form.content is 'The file with its name and type, AES-256-GCM. No operation of the API returns it.';
+call core.protect_tenant_table('program.tax_form');
 
 create table program.rail (
   organization_id text collate "C" not null,

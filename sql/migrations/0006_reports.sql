@@ -52,13 +52,29 @@ create type program.report_sum as (
 
 create table program.fold (
   organization_id text collate "C" not null references core.organization on delete cascade,
-  sums text not null constraint fold_sums_known check (sums in ('tallies', 'reports')),
+  sums text not null constraint fold_sums_known check (sums in ('tallies', 'reports', 'mails')),
   seen pg_snapshot not null default '1:1:',
   primary key (organization_id, sums)
 );
 comment on table program.fold is 'Of which state of the database the sums of an organization are: a reader adds what that snapshot does not see.';
+comment on column program.fold.sums is 'mails: new customers whose partners have been told are those that the snapshot sees.';
 comment on column program.fold.seen is 'Rows that are inserted by transactions which it sees are in the sums; others are not.';
 call core.protect_tenant_table('program.fold');
+
+create table program.referral_mail (
+  organization_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  day date not null,
+  told integer not null constraint referral_mail_told_not_negative check (told >= 0),
+  waiting integer not null constraint referral_mail_waiting_not_negative check (waiting >= 0),
+  primary key (organization_id, partner_id),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade
+);
+comment on table program.referral_mail is 'The last day (UTC) on which a partner had new customers, and how many of them the partner was told of by mail.';
+comment on column program.referral_mail.told is 'Of the customers of the day: told on it. At most ten.';
+comment on column program.referral_mail.waiting is 'Of the customers of the day: to be told in one mail, once it is over.';
+create index referral_mail_waiting on program.referral_mail (day) where waiting > 0;
+call core.protect_tenant_table('program.referral_mail');
 
 create table program.tally (
   organization_id text collate "C" not null,

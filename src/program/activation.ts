@@ -6,6 +6,7 @@ import { createBonus } from './commissions/commission_change.ts';
 import { endRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
 import { createPartner } from './partners/create_partner.ts';
 import { groups, groupToJoin } from './partners/group.ts';
+import { mailPartner } from './partners/mails/mail_partner.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { normaliseEmail } from './partners/self_referral.ts';
 import { updatePartner } from './partners/update_partner.ts';
@@ -165,6 +166,7 @@ async function partnerFor(
   if (email === undefined) throw new ActivationRefused('no_address');
   try {
     const partner = await createPartner(tx, { ...profile, program_id, email, group_id, status: 'active' });
+    mailPartner(tx, partner.id, { kind: 'welcome' });
     return { partner, linked_existing: false };
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'resource_already_exists')) throw error;

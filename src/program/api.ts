@@ -21,6 +21,7 @@ import { guide, paying_partners } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
 import { groupOperations } from './partners/group.ts';
+import { groupInvitationOperations } from './partners/group_invitation.ts';
 import { magicLinkOperations, mountSignIn } from './partners/magic_link.ts';
 import { partnerOperations } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
@@ -80,6 +81,7 @@ export const api: ProductApi = {
       ...createProgramOperations,
       ...updateProgramOperations,
       ...groupOperations,
+      ...groupInvitationOperations,
       ...tagOperations,
       ...partnerOperations,
       ...createPartnerOperations,

@@ -21,6 +21,7 @@ export const program: Product = {
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },
     { name: 'program/rebuild_reports', cron: '*/5 * * * *', missed: 'latest' },
+    { name: 'program/find_referrals_to_mail', cron: '* * * * *', missed: 'latest' },
     { name: 'program/send_weekly_summaries', cron: '0 6 * * 1', missed: 'latest' },
     { name: 'program/sweep_processor_events', cron: '*/5 * * * *', missed: 'latest' },
     { name: 'program/reconcile_processors', cron: '23 * * * *', missed: 'latest' },
@@ -30,6 +31,7 @@ export const program: Product = {
   ],
   encrypted: [
     { table: 'program.payout_method', id: 'partner_id', columns: ['details'] },
+    { table: 'program.tax_form', id: 'partner_id', columns: ['content'], most_rows: 10 },
     { table: 'program.payout_attempt', id: 'id', columns: ['request'] },
     { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
     { table: 'program.rail', id: 'id', columns: ['credentials'] },

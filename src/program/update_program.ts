@@ -9,6 +9,7 @@ import { alreadyExists } from '../core/values/problem.ts';
 import { lockValues } from './partners/handle.ts';
 import { links } from './partners/link.ts';
 import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings } from './programs/program.ts';
+import { termsAfter } from './programs/terms.ts';
 
 const ProgramChanges = z.strictObject(settings).partial();
 
@@ -37,7 +38,9 @@ export const updateProgramOperations: Operation[] = [
       const before = await programs.get(tx, params.id, { lock: true });
       refuseOwnCurrency(before.currency, body);
       if (changesSending(before, body)) requireScope(caller.scopes, 'payouts:send');
-      const after = await programs.update(tx, params.id, body).catch(refuseTakenDomain);
+      const questions = body.questions && JSON.stringify(body.questions);
+      const values = { ...body, ...termsAfter(before, body, tx.now), questions };
+      const after = await programs.update(tx, params.id, values).catch(refuseTakenDomain);
       await refuseSharedValues(tx, before, after);
       return after;
     },

@@ -173,6 +173,8 @@ t.test('a new program has the documented defaults', async (t) => {
     application_required: false,
     auto_enrol_customers: false,
     weekly_summary: false,
+    questions: [],
+    partner_emails: true,
     min_payouts: {},
     payout_approval_required: false,
     payout_limit_minor: null,

@@ -9,7 +9,7 @@ create or replace function program.begin_folds() returns trigger
 language plpgsql
 as $$
 begin
-  insert into program.fold (organization_id, sums) values (new.id, 'tallies'), (new.id, 'reports');
+  insert into program.fold (organization_id, sums) values (new.id, 'tallies'), (new.id, 'reports'), (new.id, 'mails');
   return null;
 end
 $$;

@@ -9,6 +9,8 @@ export interface EncryptedTable {
   table: string;
   id: string;
   columns: string[];
+  /** The most rows of a transaction, where the values are large. */
+  most_rows?: number;
 }
 
 /** The number of values of a column that are encrypted with the same key. */
@@ -77,7 +79,7 @@ export async function reEncrypt(
 ): Promise<Outcome> {
   const total: Outcome = { re_encrypted: 0, unreadable: [] };
   let looked_at = 0;
-  for await (const rows of keyIdsIn(store.database, table, batch)) {
+  for await (const rows of keyIdsIn(store.database, table, Math.min(batch, table.most_rows ?? batch))) {
     const stale = rows.filter((row) => valuesIn(table, row).some(({ key_id }) => key_id !== vault.key_ids[0]));
     if (stale.length > 0) {
       const { re_encrypted, unreadable } = await transaction(store, { organization_id: null, request_id: null }, (tx) =>

@@ -164,7 +164,9 @@ export const ruleOperations: Operation[] = [
       refuseContradiction(body);
       refuseExcess(body);
       await requireNamed(tx, body.program_id, body);
-      return insertRule(tx, body);
+      const rule = await insertRule(tx, body);
+      mailChange(tx, null, rule);
+      return rule;
     },
   }),
   operation({
@@ -187,6 +189,7 @@ export const ruleOperations: Operation[] = [
       if (changesOf(before, after).some((field) => field !== 'status')) {
         tx.emit(event('rule.updated', after, { before: rateOf(before), after: rateOf(after) }));
       }
+      mailChange(tx, before, after);
       return after;
     },
   }),
@@ -203,10 +206,31 @@ export const ruleOperations: Operation[] = [
       const rule = await rules.get(tx, params.id, { lock: true });
       await rules.update(tx, rule.id, { deleted_at: tx.now });
       tx.emit(event('rule.deleted', rule));
+      mailChange(tx, rule, null);
       return { id: rule.id, object: 'rule', deleted: true as const };
     },
   }),
 ];
+
+/** Has a job look for the partners whose rate is another one by this, and email them. A rule for links or products is nobody's rate. */
+function mailChange(tx: Tx, before: Rule | null, after: Rule | null): void {
+  const paying = [before, after].map((one) => (one?.status === 'active' && isOfAll(one) ? one : null));
+  const [was, is] = paying;
+  if (!was && !is) return;
+  if (was && is && changesOf(was, is).every((field) => field === 'name')) return;
+  const { organization_id, now: at } = tx;
+  const { program_id } = (is ?? was) as Rule;
+  tx.enqueue('program/mail_rate_change', {
+    organization_id,
+    program_id,
+    id: newId('mail'),
+    at,
+    before: was,
+    after: is,
+  });
+}
+
+const isOfAll = ({ link_ids, product_ids }: Rule): boolean => link_ids.length === 0 && product_ids.length === 0;
 
 type NewRule = Pick<Rule, 'program_id' | 'name' | 'rate_type' | 'rate_value'> &
   Partial<Rule> & { of_activation?: true };

@@ -5,6 +5,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { createPartner } from '../partners/create_partner.ts';
 import { groupToJoin } from '../partners/group.ts';
+import { mailPartner } from '../partners/mails/mail_partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
 import type { Customer } from './customer.ts';
 
@@ -24,6 +25,7 @@ export async function enrolCustomer(tx: Tx, program: Program, customer: Customer
   const status = program.application_required ? 'pending' : 'active';
   const partner = await createPartner(tx, { program_id, email: address, group_id, status }).catch(undefinedIfExists);
   if (!partner) return;
+  if (status === 'active') mailPartner(tx, partner.id, { kind: 'welcome' });
   tx.emit(event('customer.enrolled_as_partner', partner, { customer_id: customer.id, source: 'auto_enrol' }));
 }
 

@@ -4,16 +4,21 @@ import { authorOf } from '../../core/access/api_key.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
 import { type States, statusSchema, transition } from '../../core/resource/states.ts';
 import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { program_states, programs } from '../programs/program.ts';
+import { checkAnswers } from '../programs/questions.ts';
 import { countOf } from '../programs/tally.ts';
 import { createPartner, person, queueForReview } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
+import { requireInvitation } from './group_invitation.ts';
 import { changeHandle } from './handle.ts';
+import { mailPartner } from './mails/mail_partner.ts';
 import { type Partner, partner_states, partners } from './partner.ts';
+import { acceptanceOf } from './terms.ts';
 
 type Status = 'pending' | 'approved' | 'rejected' | 'withdrawn';
 
@@ -74,7 +79,26 @@ export type Application = z.infer<typeof applications.record>;
 
 const reason = text.max(1000);
 
-const Applicant = z.strictObject({ program_id, ...person });
+const Applicant = z.strictObject({
+  program_id,
+  ...person,
+  terms_version: text
+    .optional()
+    .describe("The version of the program's terms that the applicant has accepted: its current `terms_version`."),
+});
+
+const Submission = Applicant.extend({
+  answers: freeObject
+    .default({})
+    .describe("The answers, as a JSON object: to the program's `questions` by their `key`, and any others."),
+  source: text.max(200).optional().describe('Where the applicant came from.'),
+  group_invitation: text
+    .max(1000)
+    .optional()
+    .describe(
+      'The `token` of an invitation to the group, from `groups.create_invitation`. Required for a private group.',
+    ),
+});
 
 export const applicationOperations: Operation[] = [
   ...readOperations({
@@ -96,20 +120,12 @@ export const applicationOperations: Operation[] = [
     path: '/v1/applications',
     scope: 'applications:write',
     summary: 'Submits an application and creates the applicant as a pending partner.',
-    doc: 'A paused program takes no applications. Those that were submitted before can still be decided. Somebody whose application was rejected or withdrawn can apply again with the same email address: the partner is pending again, and what the new application leaves out stays as it was.',
-    body: Applicant.extend({
-      answers: freeObject.default({}).describe('The answers to your questions, as any JSON object.'),
-      source: text.max(200).optional().describe('Where the applicant came from.'),
-    }),
+    doc: "A paused program takes no applications. Those that were submitted before can still be decided. The answers to the program's `questions` are checked, and a private group needs a `group_invitation`; to add a partner to it yourself, create the partner. Somebody whose application was rejected or withdrawn can apply again with the same email address: the partner is pending again, and what the new application leaves out stays as it was.",
+    body: Submission,
     reply: applications.schema,
     status: 201,
     errors: ['resource_already_exists', 'invalid_state_transition'],
-    async run({ tx, body }) {
-      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
-      transition(program_states, program.status, 'join');
-      const { answers, source, ...fields } = body;
-      return submit(tx, await applicant(tx, fields), { answers, source });
-    },
+    run: ({ tx, body, services }) => joinProgram(tx, services, body),
   }),
   operation({
     name: 'applications.approve',
@@ -160,7 +176,26 @@ export const applicationOperations: Operation[] = [
   }),
 ];
 
-type Applicant = z.infer<typeof Applicant>;
+type Applicant = z.infer<typeof Applicant> & { terms_accepted_at?: string };
+
+/**
+ * Takes the application of somebody who wants to join a program: by the API, or by the page `/join/{subdomain}`.
+ * @throws Problem invalid_state_transition while the program is paused; missing_parameter, invalid_parameter for an answer, the terms or a private
+ * group; resource_already_exists with the partner who has the email address or the handle
+ */
+export async function joinProgram(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  { answers, source, group_invitation, ...fields }: z.infer<typeof Submission>,
+): Promise<Application> {
+  const program = await programs.get(tx, fields.program_id, { param: 'program_id' });
+  transition(program_states, program.status, 'join');
+  checkAnswers(program.questions, answers);
+  const group_id = await groupToJoin(tx, program.id, fields.group_id);
+  await requireInvitation(tx, vault, { group_id, email: fields.email, token: group_invitation });
+  const acceptance = fields.terms_version === undefined ? {} : acceptanceOf(program, fields.terms_version, tx.now);
+  return submit(tx, await applicant(tx, { ...fields, ...acceptance }), { answers, source });
+}
 
 /**
  * The applicant as a pending partner with an application: a new partner, or the declined one who applies again.
@@ -214,6 +249,7 @@ async function submit(
   const application = (await applications.find(tx, own)) as Application;
   const { answers } = submission;
   tx.emit(event('application.submitted', partner, { application_id: application.id, answers: answers as never }));
+  mailPartner(tx, partner.id, { kind: 'applied' });
   return application;
 }
 
@@ -248,6 +284,7 @@ async function approve(
   });
   tx.emit(event('application.approved', partner, { application_id, reviewed_by, reason }));
   tx.emit(event('affiliate.confirmed', partner));
+  mailPartner(tx, partner.id, { kind: 'approved' });
   return application;
 }
 
@@ -263,6 +300,7 @@ async function reject(tx: Tx, application_id: string, reviewed_by: string, note:
   const declined = await decline(tx, partner, reason);
   tx.emit(event('application.rejected', partner, { application_id, reviewed_by, reason }));
   tx.emit(event('affiliate.updated', declined, { reason }));
+  mailPartner(tx, partner.id, { kind: 'rejected', application_id });
   return application;
 }
 

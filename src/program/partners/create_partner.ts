@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { country, email, id, metadata, text, url } from '../../core/values/fields.ts';
+import { country, email, id, language, metadata, text, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
@@ -13,6 +13,7 @@ import { assessLater } from '../programs/assess_later.ts';
 import { programs } from '../programs/program.ts';
 import { groupToJoin } from './group.ts';
 import { claimHandle, claimValue, deriveHandle, handle } from './handle.ts';
+import { mailPartner } from './mails/mail_partner.ts';
 import { type Partner, partners } from './partner.ts';
 import { normaliseEmail } from './self_referral.ts';
 
@@ -24,6 +25,9 @@ export const person = {
   company_name: text.max(200).optional().describe("The partner's company."),
   website_url: url.optional().describe("The partner's website or channel."),
   country_code: country.optional(),
+  language_code: language
+    .optional()
+    .describe('ISO 639-1: the language of emails to the partner and of the portal. English if there is none in it.'),
   handle: handle
     .optional()
     .describe('The value of the tracking parameter, as in `?ref=ada`. The default is derived from the email address.'),
@@ -55,14 +59,20 @@ export const createPartnerOperations: Operation[] = [
         .default('active')
         .describe('With `pending`, an application is added to the review queue.'),
       metadata: metadata.optional(),
+      send_welcome: z
+        .boolean()
+        .default(false)
+        .describe('Whether an `active` partner is emailed a welcome, with the address of the portal and the terms.'),
     }),
     reply: partners.schema,
     status: 201,
     errors: ['resource_already_exists'],
-    async run({ tx, body }) {
+    async run({ tx, body: { send_welcome, ...body } }) {
       await programs.get(tx, body.program_id, { param: 'program_id' });
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
-      return createPartner(tx, { ...body, group_id });
+      const partner = await createPartner(tx, { ...body, group_id });
+      if (send_welcome && partner.status === 'active') mailPartner(tx, partner.id, { kind: 'welcome' });
+      return partner;
     },
   }),
 ];

@@ -67,7 +67,11 @@ export const partners = resource({
     company_name: text.nullable().describe("The partner's company. Null if not provided."),
     website_url: text.nullable().describe("The partner's website or channel. Null if not provided."),
     country_code: text.nullable().describe('ISO 3166-1 alpha-2 country code. Null if not provided.'),
-    language_code: text.nullable().describe('ISO 639-1 language code. Null if not provided.'),
+    language_code: text
+      .nullable()
+      .describe(
+        'ISO 639-1: the language of emails to the partner, and of the portal. Null, or one without texts: English.',
+      ),
     handle: text.describe(
       "The value that identifies the partner in a tracking parameter, as in `?ref=ada`. Unique in the program, also among the values of other partners' links under its `url_params`.",
     ),
@@ -88,16 +92,18 @@ export const partners = resource({
     terms_version: text
       .nullable()
       .describe('The version of the terms that the partner accepted. Null if not accepted.'),
-    completed_onboarding: z.boolean().describe('Whether the partner has completed the onboarding in the portal.'),
-    email_first_referral: z
+    completed_onboarding: z
       .boolean()
       .describe(
-        'For a later version: no email is sent about referrals yet. Whether the partner wants one about the first referral.',
+        'Whether the partner has once done in the portal all that the program needs: accepted the terms, set a payout method, and handed in a tax form where `require_tax_forms` is on.',
       ),
+    email_first_referral: z
+      .boolean()
+      .describe('Whether the partner is emailed about the first customer they referred, who signed up or paid.'),
     email_new_referral: z
       .boolean()
       .describe(
-        'For a later version: no email is sent about referrals yet. Whether the partner wants one about each new referral.',
+        'Whether the partner is emailed about each new customer they referred. From the eleventh of a day (UTC) on, in one email after the day.',
       ),
     email_payout_paid: z.boolean().describe('Whether the partner is emailed when a payout is paid.'),
     metadata: storedMetadata,

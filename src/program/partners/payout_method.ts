@@ -7,11 +7,14 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { email, id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { type PayoutMethodName, payout_methods, programs } from '../programs/program.ts';
 import { mayBeAddress } from './ethereum_address.ts';
+import { mailPartner } from './mails/mail_partner.ts';
 import { partners } from './partner.ts';
+import { completeOnboarding } from './terms.ts';
 
 const method = z.enum(payout_methods).describe("How the partner is paid: one of the program's `payout_methods`.");
 
@@ -23,6 +26,9 @@ const PayoutMethod = z
     hint: text.describe(
       'The last four characters of the account identifier, such as the IBAN. Of an email address, those before the `@`.',
     ),
+    held_until: timestamp
+      .nullable()
+      .describe('Nothing is paid by it before: the partner changed it in the portal. Null: payouts do not wait.'),
     updated_at: timestamp,
   })
   .meta({ id: 'PayoutMethod', description: 'How a partner is paid. The details are encrypted and never returned.' });
@@ -100,34 +106,77 @@ export const payoutMethodOperations: Operation[] = [
       }),
     }),
     reply: PayoutMethod,
-    async run({ tx, params, body, services }) {
-      const { id: partner_id, program_id } = await partners.get(tx, params.id, { lock: true });
-      await requireOfferedMethod(tx, program_id, body.method);
-      const details = checkDetails(body.method, body.details);
-      if (await isSame(tx, services, partner_id, body.method, details)) return shown(tx, partner_id);
-      const encrypted = services.vault.encrypt(JSON.stringify(details), partner_id);
-      // The time of the clock: where this waited for a batch that is being created, its payouts come before.
-      await tx.all(sql`
-        insert into program.payout_method (organization_id, partner_id, method, details, hint)
-        values (${tx.organization_id}, ${partner_id}, ${body.method}, ${encrypted}, ${hintOf(details)})
-        on conflict (organization_id, partner_id) do update set
-          method = excluded.method, details = excluded.details, hint = excluded.hint, updated_at = clock_timestamp()`);
-      return shown(tx, partner_id);
-    },
+    run: ({ tx, params, body, services }) => setPayoutMethod(tx, services, params.id, body),
   }),
 ];
 
-/** Returns whether a method is set again unchanged. It then keeps the time of its last change, which shows whether payouts were approved with it. */
-async function isSame(
+/** The time for which nothing is paid by a method that the partner has just changed: whoever has the partner's mailbox would else be paid at once. */
+export const held_hours = 72;
+
+interface Given {
+  method: PayoutMethodName;
+  details: Record<string, string>;
+}
+
+/**
+ * Sets the payout method of a partner.
+ * @param by `partner`: one who changes it is warned by email, at the address of the account before, too, and payouts wait for 72 hours. `merchant`: the
+ * method is paid by at once
+ * @throws Problem resource_not_found, invalid_parameter, naming `method` or `details.<field>`
+ */
+export async function setPayoutMethod(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  id: string,
+  given: Given,
+  by: 'partner' | 'merchant' = 'merchant',
+): Promise<z.infer<typeof PayoutMethod>> {
+  const { id: partner_id, program_id } = await partners.get(tx, id, { lock: true });
+  await requireOfferedMethod(tx, program_id, given.method);
+  const details = checkDetails(given.method, given.details);
+  const before = await storedMethod(tx, services, partner_id);
+  if (before?.method === given.method && isDeepStrictEqual(before.details, details)) return shown(tx, partner_id);
+  const is_held = by === 'partner' && before !== undefined;
+  const encrypted = services.vault.encrypt(JSON.stringify(details), partner_id);
+  // The time of the clock: where this waited for a batch that is being created, its payouts come before.
+  await tx.all(sql`
+    insert into program.payout_method (organization_id, partner_id, method, details, hint)
+    values (${tx.organization_id}, ${partner_id}, ${given.method}, ${encrypted}, ${hintOf(details)})
+    on conflict (organization_id, partner_id) do update set
+      method = excluded.method, details = excluded.details, hint = excluded.hint, updated_at = clock_timestamp(),
+      held_until = ${is_held ? heldUntil(tx) : null}::timestamptz`);
+  const after = await shown(tx, partner_id);
+  if (is_held) warn(tx, services, after, before.details.email);
+  if (by === 'partner') await completeOnboarding(tx, partner_id);
+  return after;
+}
+
+const heldUntil = (tx: Tx): string => new Date(Date.parse(tx.now) + held_hours * 3_600_000).toISOString();
+
+/** Emails the partner, and the account before where that is an email address, that the method changed. */
+function warn(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  { partner_id, method, hint }: z.infer<typeof PayoutMethod>,
+  address_before: string | undefined,
+): void {
+  const about = { kind: 'payout_method_changed' as const, method, hint, held_until: heldUntil(tx) };
+  mailPartner(tx, partner_id, about);
+  if (address_before === undefined) return;
+  const id = newId('mail');
+  const sealed_address = vault.encrypt(address_before, id).toString('base64');
+  mailPartner(tx, partner_id, { ...about, sealed_address }, id);
+}
+
+/** A method that is set again unchanged keeps the time of its last change, which shows whether payouts were approved with it. */
+async function storedMethod(
   tx: Tx,
   { vault }: Pick<Services, 'vault'>,
   partner_id: string,
-  method: PayoutMethodName,
-  details: Record<string, string>,
-): Promise<boolean> {
-  const before = await tx.maybe<{ method: string; details: Buffer }>(sql`
+): Promise<Given | undefined> {
+  const stored = await tx.maybe<{ method: PayoutMethodName; details: Buffer }>(sql`
     select t.method, t.details from program.payout_method t where ${tenant(tx)} and t.partner_id = ${partner_id}`);
-  return before?.method === method && isDeepStrictEqual(JSON.parse(vault.decrypt(before.details, partner_id)), details);
+  return stored && { method: stored.method, details: JSON.parse(vault.decrypt(stored.details, partner_id)) };
 }
 
 async function requireOfferedMethod(tx: Tx, program_id: string, method: PayoutMethodName): Promise<void> {
@@ -146,7 +195,7 @@ function hintOf(details: Record<string, string>): string {
 /** @throws Problem resource_not_found when the partner has no payout method */
 async function shown(tx: Tx, partner_id: string): Promise<z.infer<typeof PayoutMethod>> {
   const payout_method = await tx.maybe<z.infer<typeof PayoutMethod>>(sql`
-    select 'payout_method' as object, t.partner_id, t.method, t.hint, t.updated_at
+    select 'payout_method' as object, t.partner_id, t.method, t.hint, t.held_until, t.updated_at
     from program.payout_method t
     where ${tenant(tx)} and t.partner_id = ${partner_id}`);
   if (!payout_method) throw new Problem('resource_not_found', 'The partner has no payout method.', { param: 'id' });

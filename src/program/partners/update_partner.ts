@@ -3,7 +3,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { transition } from '../../core/resource/states.ts';
-import { country, id, metadata, text, url } from '../../core/values/fields.ts';
+import { country, id, language, metadata, text, url } from '../../core/values/fields.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
@@ -20,6 +20,7 @@ const PartnerChanges = z
     display_name: text.max(200).nullable(),
     website_url: url.nullable(),
     country_code: country.nullable(),
+    language_code: language.nullable(),
     handle: handle.describe(
       "The partner's new handle. Clicks by the old one count for the partner for the program's `cookie_days`, and no other partner can take it meanwhile.",
     ),
@@ -34,6 +35,9 @@ const PartnerChanges = z
       .nullable()
       .describe('Your note on why the partner is suspended. Only allowed while suspended.'),
     tag_ids: z.array(id('tag')).max(100).describe("Replaces the partner's tags."),
+    email_first_referral: z.boolean(),
+    email_new_referral: z.boolean(),
+    email_payout_paid: z.boolean(),
     metadata,
   })
   .partial();

@@ -103,6 +103,7 @@ export const held_reasons = [
   'limit_reached',
   'partner_deleted',
   'destination_not_approved',
+  'payout_method_changed',
   'attempt_open',
   'service_restored',
 ] as const satisfies string[];
@@ -117,6 +118,8 @@ export const held_texts: Readonly<Record<HeldReason, string>> = {
   partner_deleted: 'The partner is deleted. Mark the payout as paid, or delete it.',
   destination_not_approved:
     'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
+  payout_method_changed:
+    'The partner changed the payout method less than 72 hours ago. The payout can be sent when they are over, or at once if you set the payout method yourself.',
   attempt_open: 'An earlier attempt can still be paid. Retry the payout once that attempt is paid or failed.',
   service_restored:
     'The service was restored from a backup: what the payout pays may have been paid before. Send it once the operator of the service has resumed payouts.',

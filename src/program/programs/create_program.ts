@@ -10,6 +10,7 @@ import { currency } from '../../core/values/money.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings } from './program.ts';
 import { slugOf } from './slug.ts';
+import { termsAfter } from './terms.ts';
 
 const { name, website_url, ...optional } = settings;
 
@@ -18,6 +19,7 @@ const defaults = {
   status: 'active',
   custom_domain: null,
   terms_url: null,
+  terms_version: null,
   cookie_days: 60,
   url_params: ['ref', 'via'],
   commission_on_net_revenue: false,
@@ -39,6 +41,8 @@ const defaults = {
   auto_enrol_customers: false,
   default_rejection_reason: 'Thank you for applying. We cannot take you on as a partner at this time.',
   weekly_summary: false,
+  questions: [],
+  partner_emails: true,
 } satisfies Partial<Program>;
 
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
@@ -66,10 +70,12 @@ export const createProgramOperations: Operation[] = [
 /** Creates a program with its default group. The subdomain is a slug of the name, unique over all organizations. */
 export async function createProgram(tx: Tx, body: z.infer<typeof NewProgram>): Promise<Program> {
   const { name, product_name = name } = body;
+  const terms = termsAfter({ terms_url: null, terms_version: null }, body, tx.now);
+  const questions = JSON.stringify(body.questions);
   const program = await withFreeSubdomain(name, (subdomain) =>
     programs.insert(
       tx,
-      { ...body, id: newId('prg'), product_name, subdomain },
+      { ...body, ...terms, questions, id: newId('prg'), product_name, subdomain },
       sql`on conflict on constraint program_subdomain_unique do nothing`,
     ),
   ).catch(refuseTakenDomain);

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
-import { id, objectName, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
+import { id, objectName, oneLine, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { questions, storedQuestions } from './questions.ts';
 import { type Counter, countersOf, moneyOf, rowsOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
@@ -53,7 +54,7 @@ export const programs = resource({
     product_name: text.describe('The name of the product, as shown to partners.'),
     website_url: text.describe('The website that partners send visitors to.'),
     subdomain: text.describe(
-      'An identifier derived from the name at creation. Unique across all programs; it does not change.',
+      'An identifier derived from the name at creation. Unique across all programs; it does not change. Partners join at `/join/{subdomain}`, and at `/join/{subdomain}/{slug of a group}`.',
     ),
     currency: storedCurrency,
     status,
@@ -63,7 +64,11 @@ export const programs = resource({
         'The host name of short links. Unique across all programs; letter case is ignored. Null: the host name of the service.',
       ),
     terms_url: text.nullable().describe('The URL of the terms that partners accept. Null if there are none.'),
-    terms_version: text.nullable().describe('The current version of the terms. Null if there are none.'),
+    terms_version: text
+      .nullable()
+      .describe(
+        'The current version of the terms. Null if there are none. Partners who accepted another version are asked again. If `terms_url` changes and no version is sent, it is the date of the change (UTC).',
+      ),
     cookie_days: z
       .int()
       .describe('The number of days after a click in which a sign-up is credited to the partner, 1 to 365.'),
@@ -136,6 +141,12 @@ export const programs = resource({
       .describe(
         'Whether the owner of the organization is emailed a summary of the past week each Monday at 06:00 UTC.',
       ),
+    questions: storedQuestions,
+    partner_emails: z
+      .boolean()
+      .describe(
+        'Whether partners are emailed about their application, their first and new referrals, and changed rates. What a partner has switched off is not sent.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -181,6 +192,7 @@ export const settings = {
     .max(253)
     .nullable(),
   terms_url: url.nullable(),
+  terms_version: oneLine(100).nullable(),
   cookie_days: z.int().min(1).max(365),
   url_params: z.array(text.min(1).max(32)).min(1).max(20),
   commission_on_net_revenue: z.boolean(),
@@ -202,6 +214,8 @@ export const settings = {
   auto_enrol_customers: z.boolean(),
   default_rejection_reason: text.max(1000).regex(/\S/, 'must not be blank'),
   weekly_summary: z.boolean(),
+  questions,
+  partner_emails: z.boolean(),
 };
 
 /**

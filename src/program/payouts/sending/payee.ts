@@ -15,12 +15,14 @@ export interface PayeeRow extends Payee {
   hint: string | null;
   /** The time of the last change of the payout method. */
   changed_at: string | null;
+  /** Nothing is paid by the method before: see `setPayoutMethod`. */
+  held_until: string | null;
 }
 
 /** The partners of payouts, but for those who are deleted. */
 export async function payeesOf(tx: Tx, of: Payout[]): Promise<Map<string, PayeeRow>> {
   const rows = await tx.all<PayeeRow & { id: string }>(sql`
-    select t.id, t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, m.updated_at as changed_at,
+    select t.id, t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, m.updated_at as changed_at, m.held_until,
       t.email as partner_email, ${payeeName('t')} as partner_name
     from program.partner t
     left join program.payout_method m on m.organization_id = t.organization_id and m.partner_id = t.id

@@ -58,6 +58,7 @@ export async function sendPayouts(
       (mayBePaid(payout, payee, restored) ? 'service_restored' : undefined) ??
       (open.has(payout.id) ? 'attempt_open' : undefined) ??
       (approved_only ? notApproved(payout, payee) : undefined) ??
+      (payee?.held_until && payee.held_until > tx.now ? 'payout_method_changed' : undefined) ??
       (await heldReason(services, program, payout, payee, { limit, railOf }));
     const method = payee?.method as PayoutMethodName;
     if (reason) held.push({ payout: await hold(tx, payout, reason), reason });
