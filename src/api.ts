@@ -9,15 +9,19 @@ import { createServer, type ServerLimits } from './core/http/server.ts';
 import { blockerLog } from './core/postgres/blockers.ts';
 import { logFailure } from './core/postgres/outage.ts';
 import type { Store } from './core/postgres/transaction.ts';
+import type { Operation } from './core/resource/operation.ts';
 import { known_scopes } from './core/resource/scope.ts';
 import type { Services } from './core/resource/services.ts';
 import { readTimeZones } from './core/resource/time_zones.ts';
 import { Thread } from './core/threads/thread.ts';
 import { once } from './core/values/once.ts';
+import { mountDashboard } from './dashboard/mount.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import type { Asked } from './describe_thread.ts';
 import { mountGuides } from './guides/guides.ts';
+import { mountAssets } from './pages/layout.ts';
+import { mountPortal } from './portal/mount.ts';
 import { products as offered } from './products.ts';
 import { readinessOf } from './service.ts';
 import type { Product, ProductApi, Products } from './webhooks/product.ts';
@@ -44,8 +48,10 @@ export async function buildApi({
   await readTimeZones(store.database).catch((error) => logFailure(log, error, 'time zones were not read'));
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   app.whenSlow = blockerLog(store.database, log);
+  const operations: Operation[] = [];
   for (const product of products) {
     const api = await product.loadApi();
+    operations.push(...api.operations);
     const loadTexts = () => textsOf(product, products, services.base_url);
     await app.register(async (scope) => mountProduct(scope, { ...product, ...api }, loadTexts, store, services));
   }
@@ -54,6 +60,9 @@ export async function buildApi({
   mountDataPage(app, store.database);
   mountReceiversPage(app);
   mountGuides(app);
+  mountAssets(app);
+  mountDashboard(app, store, services, operations);
+  mountPortal(app, store, services, operations);
   mountHealth(app, store.database, readinessOf(services.vault));
   mountGraphql(app, store);
   await app.ready();

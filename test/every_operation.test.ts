@@ -205,6 +205,7 @@ t.test('replays the first answer of each to the same Idempotency-Key, and does n
 
 /** Tasks of which no operation here leaves a job: their own tests kill workers amid them, or run them twice. */
 const without_job = [
+  'core/mail_sign_in_links',
   'program/apply_bank_report',
   'program/change_payout',
   'program/correct_later_sales',
@@ -216,6 +217,7 @@ const without_job = [
   'program/delete_tag',
   'program/emit_due_payouts',
   'program/erase_customer',
+  'program/mail_magic_links',
   'program/mature_organization',
   'program/poll_payout',
   'program/purge_clicks_of_organization',

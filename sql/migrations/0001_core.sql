@@ -111,13 +111,18 @@ create table core.user_account (
   id text collate "C" not null,
   email text not null,
   name text,
-  role text not null default 'owner' constraint user_role_known check (role in ('owner', 'member')),
+  role text not null default 'owner' constraint user_role_known check (role in ('owner', 'admin', 'finance', 'member', 'viewer')),
+  totp_secret bytea,
+  totp_step bigint,
   removed_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, id)
 );
 comment on table core.user_account is 'A person in an organization (usr_). The owner is emailed. One who was removed stays, for what they did.';
+comment on column core.user_account.totp_secret is 'The secret of the app that makes their codes, encrypted. Null: none is set up.';
+comment on column core.user_account.totp_step is 'The time step of the last code that was accepted: none is accepted twice.';
+create index user_account_by_email on core.user_account (lower(email)) where removed_at is null;
 
 create table core.api_key (
   organization_id text collate "C" not null references core.organization on delete cascade,
@@ -154,11 +159,54 @@ call core.protect_tenant_table('core.api_key');
 -- The columns of keys that the API may see and change are in sql/live/core/privileges.sql.
 revoke all on core.api_key from rail_api;
 
+create table core.sign_in_link (
+  token_sha256 bytea primary key,
+  organization_id text collate "C" not null,
+  user_id text collate "C" not null,
+  used_at timestamptz(3),
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null default now(),
+  foreign key (organization_id, user_id) references core.user_account on delete cascade
+);
+comment on table core.sign_in_link is 'Links by which a person of an organization signs in to the dashboard, each once. Only a hash of the token is stored.';
+create index sign_in_link_by_age on core.sign_in_link (created_at);
+create index sign_in_link_by_user on core.sign_in_link (organization_id, user_id, created_at);
+call core.protect_tenant_table('core.sign_in_link');
+revoke all on core.sign_in_link from rail_api;
+
+create table core.session (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  id text collate "C" not null,
+  token_sha256 bytea not null constraint session_token_unique unique,
+  user_id text collate "C",
+  partner_id text collate "C",
+  user_agent text not null,
+  confirmed_at timestamptz(3),
+  wrong_codes integer not null default 0,
+  last_seen_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null,
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, id),
+  constraint session_of_user foreign key (organization_id, user_id) references core.user_account on delete cascade,
+  constraint session_is_of_one check (num_nonnulls(user_id, partner_id) = 1)
+);
+comment on table core.session is 'Sessions of people (ses_): of a user in the dashboard, or of a partner in the portal. Only a hash of the cookie is stored.';
+comment on column core.session.confirmed_at is 'When the person last proved with a code of their app that it is them.';
+comment on column core.session.wrong_codes is 'Since the last right one: the fifth ends the session.';
+create index session_by_age on core.session (created_at);
+create index session_by_user on core.session (organization_id, user_id) where user_id is not null;
+create index session_by_partner on core.session (organization_id, partner_id) where partner_id is not null;
+call core.protect_tenant_table('core.session');
+-- The columns of sessions that a page may see and change are in sql/live/core/privileges.sql.
+revoke all on core.session from rail_api;
+
 create table core.audit_entry (
   organization_id text collate "C" not null references core.organization on delete cascade,
   id text collate "C" not null,
   api_key_id text collate "C",
   user_id text collate "C",
+  partner_id text collate "C",
   operation text not null,
   object_id text collate "C",
   fields text[] not null,
@@ -167,7 +215,8 @@ create table core.audit_entry (
   primary key (organization_id, id)
 );
 comment on table core.audit_entry is 'The audit log (aud_): who changed what, written in the transaction of the change. Entries are only added, and deleted when they are old.';
-comment on column core.audit_entry.api_key_id is 'Null: the operator changed it on the command line.';
+comment on column core.audit_entry.api_key_id is 'Null: it was changed on a page, by the user or the partner, or on the command line, where both are null too.';
+comment on column core.audit_entry.partner_id is 'The partner who changed it in the portal.';
 comment on column core.audit_entry.fields is 'The names of the fields of the body: no values, which may be personal.';
 create index audit_entry_by_age on core.audit_entry (created_at);
 create index audit_entry_by_key on core.audit_entry (organization_id, api_key_id, id);

@@ -22,7 +22,7 @@ import { applicationOperations } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
 import { groupOperations } from './partners/group.ts';
 import { groupInvitationOperations } from './partners/group_invitation.ts';
-import { magicLinkOperations, mountSignIn } from './partners/magic_link.ts';
+import { magicLinkOperations } from './partners/magic_link.ts';
 import { partnerOperations } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
@@ -134,7 +134,6 @@ export const api: ProductApi = {
   ],
   mountRoutes(...given) {
     mountShortLinks(...given);
-    mountSignIn(given[0]);
     mountRailWebhooks(...given);
     mountProcessorWebhooks(...given);
   },

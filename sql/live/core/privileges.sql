@@ -54,6 +54,17 @@ as $$
   where r.name = 'core.user_account'
 
   union all
+  -- Of sessions a page sees all but the hash of the cookie. It ends them, and does not open them.
+  select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
+  from core.tenant_relations() r
+  cross join (
+    values
+      ('select', '{organization_id,id,user_id,partner_id,user_agent,confirmed_at,last_seen_at,expires_at,revoked_at,created_at}'::text[]),
+      ('update', '{revoked_at}')
+  ) as allowed (privilege, columns)
+  where r.name = 'core.session'
+
+  union all
   -- Of keys the API sees all but the hashes. It adds keys; it changes what restricts one, and neither whose it is nor how often it may ask.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
@@ -72,7 +83,7 @@ as $$
     case
       when r.kind = 'v' and pg_relation_is_updatable(r.id, false) & 28 <> 28 then array['select']
       -- Rows of a table with a restrictive policy for UPDATE are added, and go with what they belong to.
-      when exists (select from pg_policy p where p.polrelid = r.id and not p.polpermissive and p.polcmd = 'w') then array['select', 'insert']
+      when exists (select from pg_policy p where p.polrelid = r.id and not p.polpermissive and p.polcmd = 'w' and p.polname !~ '^partner_') then array['select', 'insert']
       else array['select', 'insert', 'update', 'delete']
     end,
     null
@@ -184,6 +195,38 @@ as $$
       select from allowed a where a.id = c.oid and a.columns is null and lower(has.privilege_type) = any (a.privileges)
     )
   group by n.nspname, c.relname, c.relkind
+
+  union all
+  select 'rail_partner', 'it is no member of rail_api', 'grant rail_api to rail_partner', true
+  from api
+  where pg_has_role(to_regrole('rail_partner')::oid, api.id, 'USAGE') is not true
+
+  union all
+  select 'rail_partner', format('%I cannot become the role rail_partner', current_user), format('grant rail_partner to %I', current_user), true
+  from api
+  where pg_has_role(
+      to_regrole('rail_partner')::oid,
+      case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end
+    ) is not true
+
+  union all
+  select
+    r.name, format('it has no policy for %s by the role rail_partner, or another one', upper(w.command)),
+    format('drop policy if exists partner_%1$s on %2$s; create policy partner_%1$s on %2$s as restrictive for %1$s to rail_partner ', w.command, r.name)
+      || format(case when w.command = 'insert' then 'with check (%s)' else 'using (%s)' end, w.condition),
+    true
+  from relation r
+  cross join lateral core.partner_policies(r.id, r.name) w
+  where r.kind <> 'v' and not r.is_partition
+    and not exists (
+      select
+      from pg_policy p
+      where p.polrelid = r.id and p.polname = 'partner_' || w.command and not p.polpermissive
+        and to_regrole('rail_partner')::oid = any (p.polroles)
+        -- As Postgres prints it: with more parentheses, casts and capitals.
+        and lower(regexp_replace(pg_get_expr(coalesce(p.polqual, p.polwithcheck), p.polrelid), '[()]|::text', '', 'g'))
+          = regexp_replace(w.condition, '[()]|::text', '', 'g')
+    )
 
   union all
   -- In the schemas of products it is the rule: what runs as its owner there is for the API, unless a trigger calls it.

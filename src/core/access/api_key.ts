@@ -5,6 +5,7 @@ import { sha256 } from '../encryption/vault.ts';
 import { isNetwork } from '../net/ip_range.ts';
 import { type Database, run } from '../postgres/database.ts';
 import type { Tx } from '../postgres/transaction.ts';
+import type { Caller } from '../resource/operation.ts';
 import { resource } from '../resource/resource.ts';
 import { documentedEnum, id, objectName, text, timestamp } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
@@ -122,19 +123,29 @@ export const listKeys = (database: Database, organization_id: string | undefined
       where ${organization_id ?? null}::text is null or t.organization_id = ${organization_id ?? null} order by t.id`,
   );
 
-/** The person whose key calls. Null: a key of no person. */
-export async function userOfKey(
+type Calling = Pick<Caller, 'organization_id' | 'api_key_id' | 'user_id' | 'partner_id'>;
+
+/** The person who calls, or whose key does. Null: a key of no person, or a partner. */
+export async function userOf(
   tx: Tx,
-  { organization_id, api_key_id }: { organization_id: string; api_key_id: string },
+  { organization_id, api_key_id, user_id: of_session, partner_id }: Calling,
 ): Promise<string | null> {
+  if (of_session !== undefined || partner_id !== undefined) return of_session ?? null;
   const { user_id } = await tx.one<{ user_id: string | null }>(sql`
     select user_id from core.api_key where organization_id = ${organization_id} and id = ${api_key_id}`);
   return user_id;
 }
 
-/** Returns the author of a change: the person whose key calls, else the key. */
-export const authorOf = async (tx: Tx, caller: { organization_id: string; api_key_id: string }): Promise<string> =>
-  (await userOfKey(tx, caller)) ?? caller.api_key_id;
+/** Returns the author of a change: the person who calls, else the partner, or the key. */
+export const authorOf = async (tx: Tx, caller: Calling): Promise<string> =>
+  (await userOf(tx, caller)) ?? caller.partner_id ?? caller.api_key_id;
+
+/** Returns the line of a mail that names who calls: `API key: key_…, of the user usr_…`. */
+export async function callerLine(tx: Tx, caller: Calling): Promise<string> {
+  if (caller.user_id !== undefined) return `User: ${caller.user_id}, in the dashboard`;
+  const user_id = await userOf(tx, caller);
+  return `API key: ${caller.api_key_id}${user_id === null ? '' : `, of the user ${user_id}`}`;
+}
 
 /** Revokes a key, everywhere within a second. @returns undefined where there is no such key */
 export const revokeKey = (database: Database, key_id: string): Promise<ApiKey | undefined> =>

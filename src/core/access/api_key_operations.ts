@@ -86,7 +86,7 @@ export const apiKeyOperations: Operation[] = [
     status: 201,
     errors: ['key_not_allowed'],
     async run({ tx, body, caller }) {
-      const own = await apiKeys.get(tx, caller.api_key_id, { lock: 'share' });
+      const own = await powersOf(tx, caller);
       const wanted = {
         name: body.name,
         scopes: body.scopes,
@@ -161,20 +161,25 @@ export const apiKeyOperations: Operation[] = [
     reply: apiKeys.schema,
     errors: ['key_not_allowed'],
     async run({ tx, params, caller }) {
-      const own = await apiKeys.get(tx, caller.api_key_id, { lock: 'share' });
+      const own = await powersOf(tx, caller);
       const key = await apiKeys.get(tx, params.id, { lock: true });
-      if (key.id !== own.id) requireWithin(caller, own, key);
+      if (key.id !== caller.api_key_id) requireWithin(caller, own, key);
       return apiKeys.update(tx, key.id, { revoked_at: key.revoked_at ?? tx.now });
     },
   }),
 ];
 
-async function keyToChange(tx: Tx, key_id: string, caller: Caller): Promise<{ own: Key; key: Key }> {
+/** What the key of the request may do, or the person in the dashboard. */
+async function powersOf(tx: Tx, caller: Caller): Promise<Powers & { signature_required: boolean }> {
+  const { user_id, scopes, mode } = caller;
+  if (user_id === undefined) return apiKeys.get(tx, caller.api_key_id, { lock: 'share', param: 'Authorization' });
+  const unbound = { expires_at: null, ip_ranges: null, signature_required: false };
+  return { user_id, scopes, mode, rate_limit: default_rate_limit, ...unbound };
+}
+
+async function keyToChange(tx: Tx, key_id: string, caller: Caller): Promise<{ own: Powers; key: Key }> {
   const key = await apiKeys.get(tx, key_id, { lock: true });
-  const own =
-    key.id === caller.api_key_id
-      ? key
-      : await apiKeys.get(tx, caller.api_key_id, { lock: 'share', param: 'Authorization' });
+  const own = key.id === caller.api_key_id ? key : await powersOf(tx, caller);
   requireState(key.revoked_at === null, 'The API key was revoked. Create another one.');
   requireWithin(caller, own, key);
   return { own, key };

@@ -18,8 +18,13 @@ export const auditEntries = resource({
     object: objectName('audit_entry'),
     api_key_id: id('key')
       .nullable()
-      .describe('The key of the request. Null: the operator changed it on the command line.'),
-    user_id: id('usr').nullable().describe('The user whose key it was. Null: nobody’s, or the command line.'),
+      .describe('The key of the request. Null: it was changed in the dashboard or the portal, or on the command line.'),
+    user_id: id('usr')
+      .nullable()
+      .describe(
+        'The user who changed it in the dashboard, or whose key it was. Null: nobody’s key, a partner, or the command line.',
+      ),
+    partner_id: id('part').nullable().describe('The partner who changed it in the portal.'),
     operation: text.meta({
       description: 'The operation, by its `operationId` in the description of the API.',
       examples: ['partners.update'],
@@ -30,7 +35,11 @@ export const auditEntries = resource({
       .describe(
         'The fields of the body, by name and without their values; with a new object, those that it took by default too.',
       ),
-    request_id: text.nullable().describe('The request (`req_…`), as events and logs name it. Null: the command line.'),
+    request_id: text
+      .nullable()
+      .describe(
+        'The request (`req_…`, or a uuid where it was made on a page), as events and logs name it. Null: the command line.',
+      ),
     created_at: timestamp,
   },
 });
@@ -39,7 +48,7 @@ export const auditEntries = resource({
 export const auditLogOperations = (streams: string[]): Operation[] =>
   readOperations({
     resource: auditEntries,
-    by: ['api_key_id', 'user_id', 'operation', 'object_id'],
+    by: ['api_key_id', 'user_id', 'partner_id', 'operation', 'object_id'],
     list_doc: `Every request that changed something has an entry, written in its transaction, so that none is missing; so has every change to keys, users and plans on the command line. Requests that were refused, replays of an \`Idempotency-Key\` and previews have none, and neither have the records that your systems send all day: ${streams.map((name) => `\`${name}\``).join(', ')}. What jobs and schedules change by themselves is told by events. An entry holds no values, and no personal data. Entries are kept for \`AUDIT_LOG_RETENTION_DAYS\` (400 if the operator sets nothing else), and nobody can change them over the API.`,
   });
 
@@ -63,13 +72,18 @@ interface Answered {
 
 /** Has an entry be written with the commit, in the round trip of that. The command line has no key: its id is empty. */
 export function logChange(tx: Tx, operation: string, { caller, params, body, reply }: Answered): void {
-  const key_id = caller.api_key_id === '' ? null : caller.api_key_id;
+  const { user_id, partner_id } = caller;
+  const has_key = caller.api_key_id !== '' && user_id === undefined && partner_id === undefined;
+  const key_id = has_key ? caller.api_key_id : null;
   tx.atCommit(sql`
-    insert into core.audit_entry (organization_id, id, api_key_id, user_id, operation, object_id, fields, request_id, created_at)
+    insert into core.audit_entry (organization_id, id, api_key_id, user_id, partner_id, operation, object_id, fields, request_id, created_at)
     values (
       ${tx.organization_id}, ${newId('aud')}, ${key_id},
-      (select k.user_id from core.api_key k where k.organization_id = ${tx.organization_id} and k.id = ${key_id}),
-      ${operation}, ${objectOf(params, reply)}, ${fieldsOf(body)}::text[], ${tx.request_id}, ${tx.now}::timestamptz
+      coalesce(
+        ${user_id ?? null},
+        (select k.user_id from core.api_key k where k.organization_id = ${tx.organization_id} and k.id = ${key_id})
+      ),
+      ${partner_id ?? null}, ${operation}, ${objectOf(params, reply)}, ${fieldsOf(body)}::text[], ${tx.request_id}, ${tx.now}::timestamptz
     )`);
 }
 

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type Database, run } from '../postgres/database.ts';
 import { resource } from '../resource/resource.ts';
-import { documentedEnum, id, objectName, text, timestamp } from '../values/fields.ts';
+import { documentedEnum, enumOf, id, meaningsOf, objectName, text, timestamp } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
 import { commandLogged } from './audit_log.ts';
 
@@ -11,11 +11,19 @@ export const user_statuses = {
   removed: 'the person was removed, and their keys were revoked',
 } as const;
 
-export const role = z
-  .enum(['owner', 'member'])
-  .describe(
-    '`owner` or `member`. Emails of the service go to the first owner. What a person may do depends on the scopes of their keys.',
-  );
+/** The roles of people, and what each may do in the dashboard. */
+export const roles = {
+  owner: 'everything',
+  admin: 'everything, but for adding, changing or removing owners',
+  finance: 'read everything, and change commissions, payouts, sales, rules and risk flags',
+  member: 'read everything, and change all but money, keys, people and webhook endpoints',
+  viewer: 'read everything',
+} as const;
+export type Role = keyof typeof roles;
+
+export const role = enumOf(roles).describe(
+  `What the person may do in the dashboard. ${meaningsOf(roles)} Emails of the service go to the first owner. What a key may do depends on its scopes alone.`,
+);
 
 export const users = resource({
   object: 'user',

@@ -7,7 +7,7 @@ import { tenant } from '../resource/resource.ts';
 import { email, enumOf, oneLine, requireState } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
 import { alreadyExists, Problem } from '../values/problem.ts';
-import { userOfKey } from './api_key.ts';
+import { userOf } from './api_key.ts';
 import { role, user_statuses, users } from './user.ts';
 
 type User = z.infer<typeof users.record>;
@@ -32,7 +32,7 @@ export const userOperations: Operation[] = [
     path: '/v1/users',
     scope: 'users:write',
     summary: 'Adds a person to the organization.',
-    doc: 'A person who was removed is added again with the same id. No email is sent, and no key is created: what a person may do depends on the keys that belong to them, which the operator creates with `npx --no rail key create --user`. Only a key of an owner, or of no user, can add owners. In the recruitment service, the person is a team member at once.',
+    doc: 'A person who was removed is added again with the same id. No email is sent, and no key is created. The person can sign in to the dashboard at `/dashboard`, where the role says what they may do; a key that the operator creates for them with `npx --no rail key create --user` may do what its scopes say. Only a key of an owner, or of no user, can add owners. In the recruitment service, the person is a team member at once.',
     body: z.strictObject({ email, name: name.optional(), role: role.default('member') }),
     reply: users.schema,
     status: 201,
@@ -119,7 +119,7 @@ function requireAnotherOwner({ id, role }: User, owners: string[], what: string)
 /** @throws Problem key_not_allowed for a key of a user who is no owner */
 async function requireOwner(tx: Tx, caller: Caller): Promise<void> {
   // The command line has no key.
-  const user_id = caller.api_key_id === '' ? null : await userOfKey(tx, caller);
+  const user_id = caller.api_key_id === '' ? null : await userOf(tx, caller);
   if (user_id === null || (await users.get(tx, user_id)).role === 'owner') return;
   throw new Problem(
     'key_not_allowed',

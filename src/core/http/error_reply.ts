@@ -28,7 +28,8 @@ const no_page = {
   text: 'There is no page at this address. Check the address. The documentation is at /docs.',
 };
 
-function problemOf(error: unknown, request: FastifyRequest): Problem {
+/** Returns what was thrown as a problem. Unexpected errors are logged. */
+export function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (isBrokenOff(request)) {
     request.log.debug({ err: error }, 'the client broke off its request');
     return late();

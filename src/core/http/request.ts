@@ -47,7 +47,10 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     ...guards(store.database, operation),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
-      if (streamed) return sendStream(request, reply, { ...streamed, store: source, kind: nounOf(operation) });
+      if (streamed) {
+        const caller = request.presented as Presented;
+        return sendStream(request, reply, { ...streamed, caller, store: source, kind: nounOf(operation) });
+      }
       const release = operation.may_lag ? await claimReading(request, source) : undefined;
       // A read that is not waited for any longer keeps its place until it is cancelled.
       const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
@@ -60,7 +63,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** `sales` of `sales.create`. */
-const nounOf = ({ name }: Operation): string => name.split('.')[0] as string;
+export const nounOf = ({ name }: Operation): string => name.split('.')[0] as string;
 
 /** Waits until the organization may read at length, for no longer than an answer may take. What is wrong with the request is said at once. */
 function claimReading(request: FastifyRequest, { database }: Store): Promise<() => void> {
@@ -88,13 +91,24 @@ export const guards = (
 
 /** Returns the stream of a request for another format than JSON. Errors of the request are answered in JSON. */
 function streamAsked(request: FastifyRequest, operation: Operation, services: Services): Streamed | undefined {
-  const { stream, file, is_feed } = operation;
   const format = formatAsked(request, operation);
   if (format === 'json') return undefined;
   refuseInvalid(request);
   const { params, query } = request;
-  const caller = request.presented as Presented;
-  const given = { caller, services, params, query, body: undefined };
+  return streamOf(
+    operation,
+    { caller: request.presented as Presented, services, params, query, body: undefined },
+    format,
+  );
+}
+
+/** The rows of an operation in a format, or its file. */
+export function streamOf(
+  { stream, file, is_feed }: Operation,
+  given: Omit<Context<unknown, unknown, unknown>, 'tx'>,
+  format: string,
+): Streamed {
+  const { query } = given;
   return {
     is_feed,
     open: async (tx: Tx) => {
@@ -202,20 +216,20 @@ async function answer(
     ...{ one_state: operation.may_lag, only_reads: method === 'GET' && !operation.writes, asked },
     ahead: request.validationError ? undefined : readAhead(request, operation),
   };
-  const { rejection, found } = await askOutside(request, operation, { store, services, asked });
+  const { params, body } = request;
+  const asking = { caller, params, body, request_id: request.id };
+  const { rejection, found } = request.validationError
+    ? {}
+    : await askOutside(asking, operation, { store, services, asked });
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
     refuseInvalid(request);
     if (rejection) throw rejection;
     const { params, query, body } = request;
-    const result = await operation
-      .run({ tx, caller, services, params, query, body, asked: found, ahead: await tx.ahead })
-      .catch(problemThatCommits);
+    const result = await runLogged(tx, operation, { caller, services, params, query, body, asked: found });
     if (result instanceof Problem) return result;
     const reply = replyOf(request, operation, result);
-    if (isLogged(operation, body))
-      logChange(tx, operation.name, { caller, params: params as object, body, reply: result });
     if (idempotent) keepReply(tx, idempotent, reply, services.vault);
     return { ...reply, replayed: false };
   });
@@ -234,19 +248,31 @@ const readAhead = ({ params, body }: FastifyRequest, { ahead }: Operation) =>
 const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation['status'] =>
   other_reply?.when(body) ? other_reply.status : status;
 
+type Running = Omit<Context<unknown, unknown, unknown>, 'tx'> & { asked: unknown };
+
+/** Runs an operation, and has its entry in the audit log be written. @returns its result, or a problem whose writes commit */
+export async function runLogged(tx: Tx, operation: Operation, running: Running): Promise<unknown> {
+  const { caller, params, body } = running;
+  const result = await operation.run({ ...running, tx, ahead: await tx.ahead }).catch(problemThatCommits);
+  if (!(result instanceof Problem) && isLogged(operation, body))
+    logChange(tx, operation.name, { caller, params: params as object, body, reply: result });
+  return result;
+}
+
+type Asking = Pick<Context<unknown, unknown, unknown>, 'caller' | 'params' | 'body'> & { request_id: string };
+
 /** External checks on a request. Their outcome is reported only where the request is not a replay of one that was answered. */
-async function askOutside(
-  request: FastifyRequest,
+export async function askOutside(
+  { request_id, ...given }: Asking,
   { ask }: Operation,
-  { store, services, asked }: Answering,
+  { store, services, asked }: Pick<Answering, 'store' | 'services' | 'asked'>,
 ): Promise<{ rejection?: Problem; found?: unknown }> {
-  if (!ask || request.validationError) return {};
+  if (!ask) return {};
   try {
-    const caller = request.presented as Presented;
-    const { organization_id } = caller;
+    const { organization_id } = given.caller;
     const read = <Result>(work: (tx: Tx) => Promise<Result>) =>
-      transaction(store, { organization_id, request_id: request.id, asked }, work);
-    return { found: await ask({ caller, params: request.params, body: request.body, services, read }) };
+      transaction(store, { organization_id, request_id, asked }, work);
+    return { found: await ask({ ...given, services, read }) };
   } catch (error) {
     if (error instanceof Problem) return { rejection: error };
     throw error;

@@ -1,10 +1,10 @@
 /** Answers that are streamed: all rows of an operation in CSV or NDJSON, and files. How many are open at once, and how long each may take to be read. */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Presented } from '../access/authenticate.ts';
 import type { FileStream } from '../formats/row_stream.ts';
 import { reading } from '../postgres/reading.ts';
 import type { Store, Tx } from '../postgres/transaction.ts';
+import type { Caller } from '../resource/operation.ts';
 import { Problem } from '../values/problem.ts';
 import { ClientGone, withinDeadline } from './deadline.ts';
 
@@ -37,18 +37,22 @@ export interface Streamed {
 export async function sendStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  { store, kind, is_feed, open }: Streamed & { store: Store; kind: string },
+  { caller, store, kind, is_feed, open }: Streamed & { caller: Caller; store: Store; kind: string },
 ): Promise<FastifyReply> {
-  const { organization_id } = request.presented as Presented;
+  const { organization_id, partner_id } = caller;
   const release = take(request.server.open_streams, organization_id, store.database.options.max);
   let opened = { name: '', media_type: '' };
   const gone = new AbortController();
   const asked = { kind, signal: gone.signal, most_ms: batch_ms };
-  const chunks = reading(store, { organization_id, request_id: request.id, is_feed, asked }, async function* (tx) {
-    const file = await open(tx);
-    opened = file;
-    yield* file.chunks;
-  });
+  const chunks = reading(
+    store,
+    { organization_id, partner_id, request_id: request.id, is_feed, asked },
+    async function* (tx) {
+      const file = await open(tx);
+      opened = file;
+      yield* file.chunks;
+    },
+  );
   const stop = (reason: unknown) => {
     gone.abort(reason);
     chunks.return(undefined).then(release, release);

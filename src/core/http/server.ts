@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
@@ -66,7 +67,8 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    genReqId: () => newId('req'),
+    // "The API call (`req_…`)", "dashboard action (a uuid)".
+    genReqId: ({ url = '' }) => (page_paths.test(url) ? randomUUID() : newId('req')),
     requestIdHeader: false,
     bodyLimit: max_body_bytes,
     requestTimeout: limits.request_ms,
@@ -121,6 +123,9 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.setErrorHandler(replyWithError);
   return app;
 }
+
+/** The paths of pages for people. */
+const page_paths = /^\/(?:dashboard|portal|join)(?:[/?]|$)/;
 
 /** `/v1/programs` of `http://rail.example.com/v1/programs`: a request may be made of its whole URL, as to a proxy. */
 const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)/is.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;

@@ -29,6 +29,9 @@ const deleted = (kind: string, table: string, setting: string | null, days: Kept
 const deleted_hourly = [
   // "Replays the first response for 24 hours".
   deleted('idempotency_keys', 'core.idempotency_key', null, () => 1),
+  deleted('sign_in_links', 'core.sign_in_link', null, () => 1),
+  // None lasts longer.
+  deleted('sessions', 'core.session', null, () => 31),
   deleted('export_positions', 'core.export_position', null, () => position_days),
   deleted('scheduled_runs', 'core.scheduled_run', 'RUN_RETENTION_DAYS', ({ run_days }) => run_days),
   deleted('mails', 'core.outgoing_mail', 'MAIL_RETENTION_DAYS', ({ mail_days }) => mail_days),

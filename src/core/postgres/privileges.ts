@@ -29,8 +29,11 @@ export async function requireOwnership(client: Session): Promise<void> {
   );
 }
 
-/** The roles of the service, as which nobody logs in: requests run as the first, the second owns the views of schema data, the third reads them. */
-const role_names = ['rail_api', 'rail_data', 'rail_data_reader'];
+/**
+ * The roles of the service, as which nobody logs in: requests run as the first, or, of a partner in the portal, as the second; the third owns the
+ * views of schema data, the fourth reads them.
+ */
+const role_names = ['rail_api', 'rail_partner', 'rail_data', 'rail_data_reader'];
 
 interface User {
   /** The user's name in SQL. */

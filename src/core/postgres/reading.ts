@@ -10,6 +10,8 @@ const idle_ms = 60_000;
 export interface ReadingOptions {
   /** The tenant, whose rows alone are seen. */
   organization_id: string;
+  /** A partner, whose rows alone it reads. */
+  partner_id?: string | undefined;
   request_id: string | null;
   asked?: Asked | undefined;
   /** The last statements may write. */

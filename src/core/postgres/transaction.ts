@@ -57,7 +57,9 @@ export interface Job {
 export interface TransactionOptions {
   /** The tenant: the transaction sees its rows alone, as the API's role. Null: the whole service's own work, in tasks only. */
   organization_id: string | null;
-  /** The cause that the events carry: `req_…`, `run_…`, or null. */
+  /** A partner, whose rows alone the transaction sees, as the portal's role. */
+  partner_id?: string | undefined;
+  /** The cause that the events carry: `req_…`, `run_…`, a uuid, or null. */
   request_id: string | null;
   /** The time that holds in it; the database's clock when left out. */
   now?: string | undefined;
@@ -393,10 +395,13 @@ async function within<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
 }
 
 /** @internal The statement that makes a transaction the tenant's. */
-export const opening = ({ organization_id, idempotency_key, asked }: TransactionOptions): Sql =>
-  organization_id === null
-    ? sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`
-    : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null}, ${asked?.most_ms ?? null})`;
+export const opening = ({ organization_id, partner_id, idempotency_key, asked }: TransactionOptions): Sql => {
+  if (organization_id === null)
+    return sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`;
+  if (partner_id !== undefined)
+    return sql`select now, in_flight, fingerprint, status, reply from core.open_partner_request(${organization_id}, ${partner_id}, ${asked?.most_ms ?? null})`;
+  return sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null}, ${asked?.most_ms ?? null})`;
+};
 
 /** @internal Awaits statements that went out together; the first failure in their order is the cause of the others. */
 export async function together<const T extends readonly unknown[]>(

@@ -12,10 +12,15 @@ import { readScope } from './resource.ts';
 import { known_scopes } from './scope.ts';
 import type { Services } from './services.ts';
 
-/** The caller: the key that opened the request. */
+/** The caller: the key that opened the request, or the person whose session did. */
 export interface Caller {
   organization_id: string;
+  /** The id of the key, or of the session. Empty: the command line. */
   api_key_id: string;
+  /** The person in whose session the request is made; undefined for a key, whose user is read where it matters. */
+  user_id?: string;
+  /** The partner in whose session the request is made. */
+  partner_id?: string;
   mode: 'live' | 'test';
   scopes: string[];
 }

@@ -40,6 +40,8 @@ export const problems = {
     'permission_error',
     'A key cannot create or change a key that may do more than itself, or that belongs to another user.',
   ),
+  code_required: entry('permission_error', 'The form needs a code of the authenticator app.'),
+  form_not_allowed: entry('permission_error', 'A form was not sent from a page of this service.'),
   approval_not_allowed: entry(
     'permission_error',
     'This key cannot approve: it belongs to no user, or to the user whose work is to be approved.',

@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { sha256 } from '../../core/encryption/vault.ts';
-import { sendPlainPage } from '../../core/formats/plain_page.ts';
 import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { insert } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { statusesThat } from '../../core/resource/states.ts';
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
@@ -14,7 +11,7 @@ import { partner_states, partners } from './partner.ts';
 
 declareUnique('magic_link', { magic_link_by_token: null });
 
-const lifetime_minutes = 15;
+export const lifetime_minutes = 15;
 
 const MagicLink = z
   .object({
@@ -22,7 +19,7 @@ const MagicLink = z
     partner_id: id('part'),
     url: z
       .url()
-      .describe('A single-use URL to sign in with. The portal is not part of this version: the page there says so.'),
+      .describe('A single-use URL to sign in to the portal with. The page there has a button, which uses it up.'),
     expires_at: timestamp,
   })
   .meta({ id: 'MagicLink', description: 'A single-use URL for a partner to sign in with, valid for 15 minutes.' });
@@ -34,37 +31,32 @@ export const magicLinkOperations: Operation[] = [
     path: '/v1/partners/{id}/magic_link',
     scope: 'partners:write',
     summary: 'Creates a single-use URL for the partner to sign in with, valid for 15 minutes.',
-    doc: 'This version has no partner portal: the URL shows a page that says so and does not use up the token, so do not send it to partners yet. Anyone with the URL can sign in as the partner, so share it with the partner only. Rail stores only a hash of the token.',
+    doc: 'Anyone with the URL can sign in as the partner, so share it with the partner only. Opening it changes nothing: the page there has a button that uses it up, so that programs which check links in mails do not. Rail stores only a hash of the token. Partners can also ask for a link themselves, at `/portal/sign_in`.',
     params: idParams,
     reply: MagicLink,
     status: 201,
     async run({ tx, params, services }) {
       const { id: partner_id } = await partners.get(tx, params.id);
-      const token = randomBytes(32).toString('base64url');
-      const expires_at = new Date(Date.parse(tx.now) + lifetime_minutes * 60_000).toISOString();
-      await insert(tx, 'program.magic_link', {
-        partner_id,
-        token_sha256: sha256(token),
-        expires_at,
-        created_at: tx.now,
-      });
-      const url = `${services.base_url}/portal/sign_in?token=${token}`;
-      return { object: 'magic_link' as const, partner_id, url, expires_at };
+      const link = await createMagicLink(tx, tx.organization_id, partner_id, services.base_url);
+      return { object: 'magic_link' as const, partner_id, ...link };
     },
   }),
 ];
 
-const no_portal = {
-  title: 'The partner portal is not available yet',
-  text: 'This link is for signing in to the partner portal, which this service does not have yet. Ask the company that sent it to you about your links, your balance and your statements.',
-};
-
-/** Serves a page at the URL of magic links while there is no portal. It does not read the token, which stays unused. */
-export const mountSignIn = (app: FastifyInstance): void => {
-  app.get('/portal/sign_in', async (_, reply) =>
-    sendPlainPage(reply.header('Cache-Control', 'no-store'), 200, no_portal),
-  );
-};
+/** @returns its URL, which is stored nowhere, and when it expires */
+export async function createMagicLink(
+  tx: Tx,
+  organization_id: string,
+  partner_id: string,
+  base_url: string,
+): Promise<{ url: string; expires_at: string }> {
+  const token = randomBytes(32).toString('base64url');
+  const expires_at = new Date(Date.parse(tx.now) + lifetime_minutes * 60_000).toISOString();
+  await tx.all(sql`
+    insert into program.magic_link (organization_id, token_sha256, partner_id, expires_at, created_at)
+    values (${organization_id}, ${sha256(token)}, ${partner_id}, ${expires_at}, ${tx.now})`);
+  return { url: `${base_url}/portal/sign_in?token=${token}`, expires_at };
+}
 
 /**
  * Redeems a magic link's token, once and before it expires. Of two concurrent attempts one succeeds.

@@ -1,7 +1,7 @@
 /** The operations by which a program is connected to a billing processor. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { userOfKey } from '../../core/access/api_key.ts';
+import { callerLine } from '../../core/access/api_key.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { DeletedMarker, deletedMarker } from '../../core/resource/deleted_marker.ts';
@@ -128,7 +128,7 @@ ${credentials_doc}`,
       await endCurrent(tx, program_id, processor);
       if (program.processor === processor) await programs.update(tx, program_id, { processor: null });
       tidyLater(tx, before.id);
-      mailChange(tx, program, 'deleted', before, await nameOf(tx, caller));
+      mailChange(tx, program, 'deleted', before, await callerLine(tx, caller));
       return deletedMarker('processor', before.id);
     },
   }),
@@ -246,7 +246,7 @@ async function keep(
   if (program.processor !== processor) await programs.update(tx, program_id, { processor });
   tidyLater(tx, id);
   const record = await connectionOf(tx, program_id, processor, services);
-  mailChange(tx, program, before ? 'changed' : 'made', record, await nameOf(tx, caller));
+  mailChange(tx, program, before ? 'changed' : 'made', record, await callerLine(tx, caller));
   return record;
 }
 
@@ -260,8 +260,3 @@ const endCurrent = (tx: Tx, program_id: string, processor: ProcessorName) =>
 /** Deletes webhook endpoints at the processor that are of no connection any more, and works on what came while the key was refused. */
 const tidyLater = (tx: Tx, id: string): void =>
   tx.enqueue('program/tidy_processor', { organization_id: tx.organization_id, id });
-
-const nameOf = async (tx: Tx, caller: Caller): Promise<string> => {
-  const user_id = await userOfKey(tx, caller);
-  return `${caller.api_key_id}${user_id === null ? '' : `, of the user ${user_id}`}`;
-};

@@ -184,7 +184,7 @@ export function mailChange(
     '',
     `Account: ${oneLine(account)} (the key ends in ${hint}), ${mode} mode`,
     `Program: ${program.id}`,
-    `API key: ${by}`,
+    by,
     `Request: ${tx.request_id}`,
     `Time: ${tx.now}`,
   ];

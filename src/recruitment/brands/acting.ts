@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { userOfKey } from '../../core/access/api_key.ts';
+import { userOf } from '../../core/access/api_key.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Caller } from '../../core/resource/operation.ts';
 
@@ -13,7 +13,7 @@ export const nobody: Actor = { user_id: null, member_id: null };
 
 /** "A plain key is the API. A key made for a user acts as that person." */
 export async function actorOf(tx: Tx, caller: Caller): Promise<Actor> {
-  const user_id = await userOfKey(tx, caller);
+  const user_id = await userOf(tx, caller);
   if (user_id === null) return nobody;
   const member = await tx.maybe<{ id: string }>(sql`
     select m.id from recruitment.team_member m

@@ -163,10 +163,10 @@ t.test("says which statement to run, and as whom, where the role is not the owne
   const name = await emptyDatabase(server);
   await superuser.query(`alter database ${name} owner to second`);
   const url = as(databaseUrl(server, name), 'second');
-  const statement = 'grant rail_api, rail_data, rail_data_reader to second with admin option;';
+  const statement = 'grant rail_api, rail_partner, rail_data, rail_data_reader to second with admin option;';
   await t.rejects(migrate(url), {
     message: new RegExp(
-      `^The database user second may not become the roles rail_api, rail_data, rail_data_reader, which another user of this server created\\. As a superuser, or as a role with ADMIN OPTION on rail_api, rail_data, rail_data_reader, run: ${statement} `,
+      `^The database user second may not become the roles rail_api, rail_partner, rail_data, rail_data_reader, which another user of this server created\\. As a superuser, or as a role with ADMIN OPTION on rail_api, rail_partner, rail_data, rail_data_reader, run: ${statement} `,
     ),
   });
   await superuser.query(statement);
@@ -196,8 +196,8 @@ t.test("says which statement to run, and as whom, where the role is not the owne
 t.test('says how to make the role where the owner may not', async (t) => {
   const other = await startServer(t);
   const superuser = await connect(t, databaseUrl(other, 'rail_template'));
-  await superuser.query('drop owned by rail_api, rail_data, rail_data_reader cascade');
-  await superuser.query('drop role rail_api, rail_data, rail_data_reader');
+  await superuser.query('drop owned by rail_api, rail_partner, rail_data, rail_data_reader cascade');
+  await superuser.query('drop role rail_api, rail_partner, rail_data, rail_data_reader');
   await superuser.query(`create role plain login password 'plain'`);
   const name = await emptyDatabase(other);
   await superuser.query(`alter database ${name} owner to plain`);
@@ -213,7 +213,7 @@ t.test('says how to make the role where the owner may not', async (t) => {
   const second = await emptyDatabase(other);
   await superuser.query(`alter database ${second} owner to simple`);
   const second_url = as(databaseUrl(other, second), 'simple');
-  const granted = 'grant rail_api, rail_data, rail_data_reader to simple with admin option;';
+  const granted = 'grant rail_api, rail_partner, rail_data, rail_data_reader to simple with admin option;';
   await t.rejects(migrate(second_url), {
     message: new RegExp(`run: alter role simple createrole; ${granted} Then run`),
   });

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { userOfKey } from '../../../core/access/api_key.ts';
+import { userOf } from '../../../core/access/api_key.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
@@ -58,7 +58,7 @@ export const payoutBatchOperations: Operation[] = [
       const due_at = body.due_at ?? dueAt(program, cutoff);
       refuseFarDueAt(tx, due_at);
       if (body.preview) return preview(tx, services, program, { cutoff, due_at }) as never;
-      return createBatch(tx, program, { cutoff, due_at, created_by_user_id: await userOfKey(tx, caller) });
+      return createBatch(tx, program, { cutoff, due_at, created_by_user_id: await userOf(tx, caller) });
     },
   }),
   operation({
@@ -73,7 +73,7 @@ export const payoutBatchOperations: Operation[] = [
     errors: ['approval_not_allowed', 'invalid_state_transition'],
     async run({ tx, caller, params }) {
       const batch = await payoutBatches.get(tx, params.id, { lock: true });
-      return approve(tx, batch, await userOfKey(tx, caller));
+      return approve(tx, batch, await userOf(tx, caller));
     },
   }),
   operation({

@@ -1,6 +1,6 @@
 /** Changes of credentials. The owner is emailed of each: somebody who diverts money must be noticed. */
 import sql from 'sql-template-tag';
-import { userOfKey } from '../../../core/access/api_key.ts';
+import { callerLine } from '../../../core/access/api_key.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { insert } from '../../../core/postgres/write.ts';
 import type { Caller } from '../../../core/resource/operation.ts';
@@ -109,14 +109,13 @@ interface RailChange {
 /** Notifies the owner by a job, because tenants cannot write mail. */
 async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, after }: RailChange): Promise<void> {
   const verb = after ? (before ? 'changed' : 'set') : 'deleted';
-  const user_id = await userOfKey(tx, caller);
   const lines = [
     `The credentials that ${oneLine(program.name)} pays partners with by ${titleOf(rail)} were ${verb}.`,
     '',
     ...(before ? [`Before: ${shortTextOf(before)}`] : []),
     ...(after ? [`Now: ${shortTextOf(after)}`] : []),
     `Program: ${program.id}`,
-    `API key: ${caller.api_key_id}${user_id === null ? '' : `, of the user ${user_id}`}`,
+    await callerLine(tx, caller),
     `Request: ${tx.request_id}`,
     `Time: ${tx.now}`,
     '',

@@ -1,0 +1,44 @@
+-- The role of the portal. A request of a partner runs as `rail_partner`, a member of `rail_api` with restrictive policies on top: of tables that belong
+-- to partners it sees the rows of one, of those listed here the rows of the organization, and of all others none. A statement that forgets
+-- `where partner_id = …` shows nothing of other partners.
+
+-- Tables without a partner whose rows a partner's request may read: what all partners of a program share, and what its own changes go through.
+create or replace function core.shared_with_partners() returns setof text
+language sql immutable
+return unnest(array[
+  'core.organization', 'core.deleted_object', 'core.idempotency_key', 'program.program', 'program.partner_group', 'program.rule',
+  'webhooks.pending_event'
+]);
+
+-- The policies of a table for `rail_partner`. Rows may be added of tables that it cannot read: events, notes of reports, entries of the audit log.
+create or replace function core.partner_policies(relation oid, name text) returns table (command text, condition text)
+language sql stable
+as $$
+  with own as (
+    select case
+      when name = 'program.partner' then 'id = current_setting(''rail.partner_id'', true)'
+      when exists (select from pg_attribute a where a.attrelid = relation and a.attname = 'partner_id' and not a.attisdropped)
+        then 'partner_id = current_setting(''rail.partner_id'', true)'
+    end as condition
+  )
+  select c.command, case when name in (select core.shared_with_partners()) then 'true' else coalesce(o.condition, 'false') end
+  from own o
+  cross join unnest(array['select', 'update', 'delete']) as c (command)
+
+  union all
+  select 'insert', format('(%s) is not false', o.condition)
+  from own o
+  where o.condition is not null
+$$;
+
+-- Opens the transaction of a partner: see core.open_request.
+create or replace function core.open_partner_request(organization text, partner text, most_ms integer default null)
+returns table (now timestamptz, in_flight boolean, fingerprint bytea, status integer, reply bytea)
+language plpgsql volatile
+as $$
+begin
+  perform set_config('rail.partner_id', partner, true);
+  return query select r.now, r.in_flight, r.fingerprint, r.status, r.reply from core.open_request(organization, null, most_ms) r;
+  perform set_config('role', 'rail_partner', true);
+end
+$$;

@@ -1,0 +1,61 @@
+/** Proving with a code of an app that it is the person whose session it is. */
+import sql from 'sql-template-tag';
+import type { Vault } from '../encryption/vault.ts';
+import type { Tx } from '../postgres/transaction.ts';
+import type { Session } from './session.ts';
+import { stepOfCode } from './totp.ts';
+
+/** Wrong codes in a row that end a session. */
+const most_wrong = 5;
+
+/** The name that a user's secret is encrypted under. */
+const sealName = (user_id: string): string => `totp ${user_id}`;
+
+interface Stored {
+  totp_secret: Buffer | null;
+  totp_step: number | null;
+}
+
+/** To be run for the whole service: a wrong code is counted, and the fifth ends the session. @returns whether the code is right */
+export async function confirmSession(tx: Tx, session: Session, code: string, vault: Vault): Promise<boolean> {
+  const { organization_id, id } = session;
+  const user_id = session.user_id as string;
+  const { totp_secret, totp_step } = await tx.one<Stored>(sql`
+    select u.totp_secret, u.totp_step from core.user_account u
+    where u.organization_id = ${organization_id} and u.id = ${user_id}
+    for no key update`);
+  const secret = totp_secret && Buffer.from(vault.decrypt(totp_secret, sealName(user_id)), 'base64');
+  const step = secret && stepOfCode(secret, code, Date.parse(tx.now), totp_step);
+  if (step === null || step === undefined) {
+    await tx.all(sql`
+      update core.session s
+      set wrong_codes = s.wrong_codes + 1, revoked_at = case when s.wrong_codes + 1 >= ${most_wrong} then ${tx.now}::timestamptz end
+      where s.organization_id = ${organization_id} and s.id = ${id} and s.revoked_at is null`);
+    return false;
+  }
+  await tx.all(sql`
+    update core.user_account set totp_step = ${step} where organization_id = ${organization_id} and id = ${user_id}`);
+  await tx.all(sql`
+    update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0 where organization_id = ${organization_id} and id = ${id}`);
+  return true;
+}
+
+/** Keeps the secret of an app, once a code of it was given. To be run for the whole service. @returns whether the code is right */
+export async function keepTotp(
+  tx: Tx,
+  session: Session,
+  { secret, code }: { secret: Buffer; code: string },
+  vault: Vault,
+): Promise<boolean> {
+  const step = stepOfCode(secret, code, Date.parse(tx.now), null);
+  if (step === undefined) return false;
+  const user_id = session.user_id as string;
+  await tx.all(sql`
+    update core.user_account
+    set totp_secret = ${vault.encrypt(secret.toString('base64'), sealName(user_id))}, totp_step = ${step}, updated_at = ${tx.now}::timestamptz
+    where organization_id = ${session.organization_id} and id = ${user_id}`);
+  await tx.all(sql`
+    update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0
+    where organization_id = ${session.organization_id} and id = ${session.id}`);
+  return true;
+}

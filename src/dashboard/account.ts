@@ -1,0 +1,127 @@
+/** Your account: the sessions that are open, and the app that makes codes. */
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { confirmSession, keepTotp } from '../core/access/confirm_session.ts';
+import { endSessionsOf, openSessionsOf } from '../core/access/session.ts';
+import { base32, newTotpSecret, totpUrl } from '../core/access/totp.ts';
+import { roles } from '../core/access/user.ts';
+import { withinDeadline } from '../core/http/deadline.ts';
+import { type Tx, transaction } from '../core/postgres/transaction.ts';
+import { time } from '../pages/format.ts';
+import { type Html, html } from '../pages/html.ts';
+import { notice } from '../pages/layout.ts';
+import { formOf } from '../pages/sign_in.ts';
+import { facts, table } from '../pages/table.ts';
+import { sendDashboard } from './frame.ts';
+import { type DashboardVisit, readPage } from './visit.ts';
+
+/** What encrypts the secret of an app while it is set up, in the form. */
+const setting_up = 'totp that is set up';
+
+type Visiting = (request: Parameters<typeof formOf>[0]) => DashboardVisit;
+
+/** Work of a visitor on their own session or account, in a transaction. */
+const ofService = <T>({ request, store }: DashboardVisit, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  withinDeadline(request, 'pages', (asked) =>
+    transaction(store, { organization_id: null, request_id: request.id, asked }, work),
+  );
+
+/** Checks a code that came with a form, where the session was not confirmed a short time ago. */
+export const confirm = (visit: DashboardVisit, code: string): Promise<boolean> =>
+  ofService(visit, (tx) => confirmSession(tx, visit.session, code, visit.services.vault));
+
+async function show(visit: DashboardVisit, reply: FastifyReply, said?: Html, status = 200): Promise<FastifyReply> {
+  const { sessions, chosen } = await readPage(visit, async (_, __, tx) => ({
+    sessions: await openSessionsOf(tx, visit.session),
+  }));
+  const { session, role, reader } = visit;
+  const content = html`${said}${facts([
+    ['Email', session.email],
+    ['Role', `${role}: ${roles[role]}`],
+  ])}
+<h2>Sessions</h2>
+${table(
+  'Sessions',
+  [
+    {
+      title: 'Browser',
+      cell: ({ id, user_agent }) =>
+        html`${user_agent || 'Unknown'}${id === session.id && html` <span class="status">this one</span>`}`,
+    },
+    { title: 'Last used', cell: ({ last_seen_at }) => time(last_seen_at, reader) },
+    { title: 'Signed in', cell: ({ created_at }) => time(created_at, reader) },
+    {
+      title: 'End',
+      cell: ({ id }) =>
+        id !== session.id &&
+        html`<form method="post" action="/dashboard/account/end_session"><input type="hidden" name="id" value="${id}"><button class="plain">Sign out there</button></form>`,
+    },
+  ],
+  sessions,
+  'No session is open.',
+)}
+${sessions.length > 1 && html`<form method="post" action="/dashboard/account/end_session"><p><button class="plain">Sign out everywhere else</button></p></form>`}
+<h2>Authenticator app</h2>
+${session.has_totp ? html`<p>An app is set up. Its codes confirm what moves money or opens access.</p>${setUp(visit, 'Replace the app')}` : setUp(visit, 'Set up the app')}`;
+  return sendDashboard(reply, visit, { title: 'Your account', content, at: 'account', chosen }, status);
+}
+
+function setUp({ session, services }: DashboardVisit, button: string): Html {
+  const secret = newTotpSecret();
+  const url = totpUrl(secret, 'Rail', session.email ?? '');
+  return html`<form class="stacked" method="post" action="/dashboard/account/app">
+<p class="hint">Add this account to an authenticator app on your phone: open <a href="${url}">this link</a> there, or type the key. Then type the code that the app shows.</p>
+<p>Key: <code>${base32(secret).replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
+<input type="hidden" name="sealed" value="${services.vault.encrypt(secret.toString('base64'), setting_up).toString('base64')}">
+${session.has_totp && html`<div class="field"><label for="current">Code of the app that is set up now</label><input id="current" name="current" inputmode="numeric" autocomplete="one-time-code" required></div>`}
+<div class="field"><label for="code">Code of the new app</label><input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required></div>
+<div><button>${button}</button></div></form>`;
+}
+
+export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
+  app.get('/dashboard/account', async (request, reply) => show(visiting(request), reply));
+
+  app.post('/dashboard/account/end_session', async (request, reply) => {
+    const visit = visiting(request);
+    const id = formOf(request).get('id');
+    await withinDeadline(request, 'pages', (asked) =>
+      transaction(
+        visit.store,
+        { organization_id: visit.session.organization_id, request_id: request.id, asked },
+        (tx) => endSessionsOf(tx, visit.session, id === null ? 'others' : { id }),
+      ),
+    );
+    return reply.redirect('/dashboard/account', 303);
+  });
+
+  app.post('/dashboard/account/app', async (request, reply) => {
+    const visit = visiting(request);
+    const { session, services } = visit;
+    const form = formOf(request);
+    if (session.has_totp && !(await confirm(visit, form.get('current') ?? '')))
+      return show(
+        visit,
+        reply,
+        notice('The code of the app that is set up now is not right, or was used. Wait for the next one.', true),
+        400,
+      );
+    const secret = unsealed(visit, form.get('sealed') ?? '');
+    const code = form.get('code') ?? '';
+    const is_kept = secret && (await ofService(visit, (tx) => keepTotp(tx, session, { secret, code }, services.vault)));
+    if (!is_kept)
+      return show(
+        visit,
+        reply,
+        notice('The code of the new app is not right. Add the account again with the key below.', true),
+        400,
+      );
+    return reply.redirect('/dashboard/account', 303);
+  });
+}
+
+function unsealed({ services }: DashboardVisit, sealed: string): Buffer | undefined {
+  try {
+    return Buffer.from(services.vault.decrypt(Buffer.from(sealed, 'base64'), setting_up), 'base64');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,93 @@
+/** What the dashboard reads off the operations: lists, records, and what can be done to them. */
+import type { Schema } from '../core/description/json_schema.ts';
+import { tagTitle, titleOf } from '../core/description/title.ts';
+import type { Operation } from '../core/resource/operation.ts';
+import { jsonSchemaOf } from '../pages/form.ts';
+
+export interface Catalog {
+  operations: Map<string, Operation>;
+  /** The noun of a record by the prefix of its id: `partners` of `part`. */
+  tags_by_prefix: Map<string, string>;
+}
+
+/** The schema of each operation's input and reply, made when it is asked for first. */
+const schemas = new WeakMap<object, Schema>();
+export function schemaOf(operation: Operation, part: 'params' | 'query' | 'body' | 'reply'): Schema {
+  const type = operation[part];
+  const known = schemas.get(type);
+  if (known) return known;
+  const made = jsonSchemaOf(type);
+  schemas.set(type, made);
+  return made;
+}
+
+export function catalogOf(operations: Operation[]): Catalog {
+  const by_name = new Map(operations.map((one) => [one.name, one]));
+  const tags_by_prefix = new Map<string, string>();
+  for (const operation of operations) {
+    if (!operation.name.endsWith('.get')) continue;
+    const [example] = schemaOf(operation, 'reply').properties?.id?.examples ?? [];
+    const prefix = /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(String(example))?.[1];
+    if (prefix && !tags_by_prefix.has(prefix)) tags_by_prefix.set(prefix, operation.tag);
+  }
+  return { operations: by_name, tags_by_prefix };
+}
+
+/** The path parameters of an operation. */
+export const paramsOf = ({ path }: Operation): string[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+
+/** `object` of the records of a list: `partner`. */
+export const nounOfTag = ({ operations }: Catalog, tag: string): string | undefined => {
+  const get = operations.get(`${tag}.get`);
+  const noun = get && schemaOf(get, 'reply').properties?.object?.const;
+  return typeof noun === 'string' ? noun : undefined;
+};
+
+const isBelow = (operation: Operation, get: Operation): boolean =>
+  operation.path === get.path || operation.path.startsWith(`${get.path}/`);
+
+/** What can be done to a record, by its `.get`. */
+export const actionsOn = ({ operations }: Catalog, tag: string): Operation[] => {
+  const get = operations.get(`${tag}.get`);
+  return get
+    ? [...operations.values()].filter(
+        (one) => one.method !== 'GET' && paramsOf(one).length === paramsOf(get).length && isBelow(one, get),
+      )
+    : [];
+};
+
+/** What else can be read of a record: its balance, its explanation. */
+export const viewsOf = ({ operations }: Catalog, tag: string): Operation[] => {
+  const get = operations.get(`${tag}.get`);
+  return get
+    ? [...operations.values()].filter(
+        (one) =>
+          one.method === 'GET' && one !== get && paramsOf(one).length === paramsOf(get).length && isBelow(one, get),
+      )
+    : [];
+};
+
+/** Lists that can be narrowed to a record: `sales` of a partner. */
+export const listsOf = (catalog: Catalog, tag: string): { operation: Operation; filter: string }[] => {
+  const noun = nounOfTag(catalog, tag);
+  if (noun === undefined) return [];
+  const filter = `${noun}_id`;
+  return [...catalog.operations.values()]
+    .filter(
+      (one) => one.name.endsWith('.list') && paramsOf(one).length === 0 && schemaOf(one, 'query').properties?.[filter],
+    )
+    .map((operation) => ({ operation, filter }));
+};
+
+/** What makes a new record of a list. */
+export const createsOf = ({ operations }: Catalog, tag: string): Operation[] =>
+  [...operations.values()].filter((one) => one.tag === tag && one.method === 'POST' && paramsOf(one).length === 0);
+
+/** The short name of an operation, as a button has it: `Approve an application`. */
+export function actionTitle(catalog: Catalog, operation: Operation): string {
+  const root = operation.path.startsWith('/v1/') ? '/v1' : '/recruitment/v1';
+  return titleOf(operation, root, nounOfTag(catalog, operation.tag) ?? operation.tag.replace(/s$/, ''));
+}
+
+export const listTitle = tagTitle;

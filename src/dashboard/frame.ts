@@ -1,0 +1,109 @@
+/** The frame of the dashboard: the bar above, and the menu. */
+import type { FastifyReply } from 'fastify';
+import { type Html, html } from '../pages/html.ts';
+import { sendHtml } from '../pages/layout.ts';
+import { listTitle } from './catalog.ts';
+import type { Chosen, DashboardVisit } from './visit.ts';
+
+export const service = 'Rail';
+
+/** The rooms of the menu: paths below `/dashboard`, or nouns of lists. */
+const menu: { title: string; items: [path: string, title?: string][] }[] = [
+  {
+    title: 'Program',
+    items: [
+      ['', 'Home'],
+      ['review', 'Applications to review'],
+      ['partners'],
+      ['groups'],
+      ['tags'],
+      ['links'],
+      ['coupons'],
+      ['rules'],
+    ],
+  },
+  {
+    title: 'Money',
+    items: [
+      ['sales'],
+      ['refunds'],
+      ['disputes'],
+      ['sale_claims'],
+      ['commissions'],
+      ['payout_batches'],
+      ['payouts'],
+      ['risk_flags'],
+    ],
+  },
+  { title: 'Visitors', items: [['clicks'], ['referrals'], ['customers'], ['reports', 'Reports']] },
+  {
+    title: 'Recruitment',
+    items: [
+      ['brands'],
+      ['prospects'],
+      ['lists'],
+      ['campaigns'],
+      ['sequences'],
+      ['threads'],
+      ['inboxes'],
+      ['deals'],
+      ['searches'],
+      ['imports'],
+      ['do_not_contact'],
+      ['team'],
+      ['plan', 'Plan'],
+    ],
+  },
+  {
+    title: 'Connections',
+    items: [
+      ['webhook_endpoints'],
+      ['webhook_deliveries'],
+      ['events'],
+      ['processor_events'],
+      ['recruitment_webhook_endpoints'],
+      ['integrations', 'Integrations'],
+    ],
+  },
+  {
+    title: 'Settings',
+    items: [['programs'], ['users', 'People'], ['api_keys'], ['audit_log', 'Audit log'], ['account', 'Your account']],
+  },
+];
+
+export interface DashboardPage {
+  title: string;
+  content: Html;
+  /** The path below `/dashboard` that the menu marks. */
+  at?: string;
+  chosen?: Chosen;
+}
+
+export const sendDashboard = (
+  reply: FastifyReply,
+  visit: DashboardVisit,
+  { title, content, at = '', chosen }: DashboardPage,
+  status = 200,
+): FastifyReply => sendHtml(reply, status, { title, of: service, top: top(visit, chosen), menu: side(at), content });
+
+const top = ({ session, role }: DashboardVisit, chosen: Chosen | undefined): Html => html`<header class="top">
+<a class="brand" href="/dashboard">${service}</a>
+${
+  chosen &&
+  chosen.programs.length > 1 &&
+  html`<form method="post" action="/dashboard/program"><label for="program">Program</label>
+<select id="program" name="program_id" data-sends>${chosen.programs.map(({ id, name }) => html`<option value="${id}"${id === chosen.program_id && html` selected`}>${name}</option>`)}</select><button class="plain">Show</button></form>`
+}
+<form role="search" action="/dashboard/search"><label for="q">Search</label><input id="q" name="q" type="search" placeholder="ID or email" maxlength="254"><button class="plain">Find</button></form>
+<span>${session.name ?? session.email} (${role})</span>
+<form method="post" action="/dashboard/sign_out"><button class="plain">Sign out</button></form>
+</header>`;
+
+const side = (at: string): Html =>
+  html`<nav class="side" aria-label="Dashboard"><div class="rooms">${menu.map(
+    ({ title, items }) =>
+      html`<div><h2>${title}</h2><ul>${items.map(
+        ([path, name]) =>
+          html`<li><a href="/dashboard${path && `/${path}`}"${path === at && html` aria-current="page"`}>${name ?? listTitle(path)}</a></li>`,
+      )}</ul></div>`,
+  )}</div></nav>`;

@@ -1,0 +1,130 @@
+/** The first page: what waits for a person, and the last thirty days. */
+
+import { money, number } from '../pages/format.ts';
+import { type Html, html } from '../pages/html.ts';
+import { plot } from '../pages/plot.ts';
+import type { Use } from '../pages/run.ts';
+import { mayDo } from './roles.ts';
+import { type DashboardVisit, readPage } from './visit.ts';
+
+/** Lists whose records wait for a person. */
+const waiting: { title: string; operation: string; query: Record<string, string>; href: string }[] = [
+  {
+    title: 'Applications to review',
+    operation: 'applications.list',
+    query: { status: 'pending' },
+    href: '/dashboard/review',
+  },
+  {
+    title: 'Risk flags',
+    operation: 'risk_flags.list',
+    query: { status: 'open' },
+    href: '/dashboard/risk_flags?status=open',
+  },
+  {
+    title: 'Payout batches to approve',
+    operation: 'payout_batches.list',
+    query: { status: 'awaiting_approval' },
+    href: '/dashboard/payout_batches?status=awaiting_approval',
+  },
+  {
+    title: 'Failed payouts',
+    operation: 'payouts.list',
+    query: { status: 'failed' },
+    href: '/dashboard/payouts?status=failed',
+  },
+  {
+    title: 'Commissions on hold',
+    operation: 'commissions.list',
+    query: { status: 'on_hold' },
+    href: '/dashboard/commissions?status=on_hold',
+  },
+  {
+    title: 'Open disputes',
+    operation: 'disputes.list',
+    query: { status: 'open' },
+    href: '/dashboard/disputes?status=open',
+  },
+  {
+    title: 'Claims of sales',
+    operation: 'sale_claims.list',
+    query: { status: 'open' },
+    href: '/dashboard/sale_claims?status=open',
+  },
+  {
+    title: 'Webhook endpoints that are off',
+    operation: 'webhook_endpoints.list',
+    query: { status: 'disabled' },
+    href: '/dashboard/webhook_endpoints?status=disabled',
+  },
+];
+
+const days = 30;
+
+export async function homePage(visit: DashboardVisit) {
+  const { counts, report, chosen } = await readPage(visit, async (use, { program_id }) => ({
+    counts: program_id === undefined ? [] : await countsOf(visit, use, program_id),
+    report:
+      program_id === undefined || !mayDo(visit.role, 'reports:read') ? undefined : await lastDays(use, program_id),
+  }));
+  return {
+    title: 'Home',
+    chosen,
+    content:
+      chosen.program_id === undefined ? noProgram : html`${cards(visit, counts)}${report && drawn(visit, report)}`,
+  };
+}
+
+const noProgram = html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`;
+
+type Count = (typeof waiting)[number] & { count: number };
+
+async function countsOf({ catalog }: DashboardVisit, use: Use, program_id: string): Promise<Count[]> {
+  const counts: Count[] = [];
+  for (const one of waiting) {
+    if (!catalog.operations.has(one.operation)) continue;
+    const { total_count } = await use(one.operation, { query: { program_id, limit: 1, ...one.query } });
+    counts.push({ ...one, count: total_count });
+  }
+  return counts;
+}
+
+const cards = ({ reader }: DashboardVisit, counts: Count[]): Html => {
+  const open = counts.filter(({ count }) => count > 0);
+  return html`<h2>Waiting for you</h2>${
+    open.length === 0
+      ? html`<p class="none">Nothing waits for you.</p>`
+      : html`<ul class="cards">${open.map(({ title, href, count }) => html`<li><a class="card" href="${href}"><strong>${number(count, reader)}</strong>${title}</a></li>`)}</ul>`
+  }`;
+};
+
+function lastDays(use: Use, program_id: string) {
+  const to = new Date(Math.ceil(Date.now() / 86_400_000) * 86_400_000);
+  const from = new Date(to.getTime() - days * 86_400_000);
+  return use('reports.get', {
+    params: { report: 'overview' },
+    query: { program_id, from: from.toISOString(), to: to.toISOString(), interval: 'day' },
+  });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the reply of reports.get
+function drawn({ reader }: DashboardVisit, { rows, totals, currency }: any): Html {
+  const shown = (value: number) => money(value, currency, reader);
+  const figures: [string, string][] = [
+    ['Revenue', shown(totals.revenue_minor)],
+    ['Commissions', shown(totals.commissions_minor)],
+    ['Sales', number(totals.sales, reader)],
+    ['Customers', number(totals.customers, reader)],
+    ['Clicks', number(totals.clicks, reader)],
+  ];
+  return html`<h2>Last ${days} days</h2>
+<ul class="cards">${figures.map(([title, value]) => html`<li class="card"><strong>${value}</strong>${title}</li>`)}</ul>
+${plot(
+  'Revenue by day',
+  rows.map(({ period, revenue_minor }: { period: string; revenue_minor: number }) => ({
+    label: period,
+    value: revenue_minor,
+  })),
+  shown,
+)}<p><a href="/dashboard/reports">All reports</a></p>`;
+}

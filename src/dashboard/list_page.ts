@@ -1,0 +1,165 @@
+/** The page of a list, read off its operation: filters, columns, pages, a file, and what makes a new record. */
+import { z } from 'zod';
+import { typesOf } from '../core/description/json_schema.ts';
+import type { Operation } from '../core/resource/operation.ts';
+import { type Field, fieldsOf } from '../pages/form.ts';
+import { number, words } from '../pages/format.ts';
+import { type Html, html } from '../pages/html.ts';
+import { type Column, table } from '../pages/table.ts';
+import { actionTitle, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
+import { mayDo } from './roles.ts';
+import { hrefOf, type Record_, shown } from './values.ts';
+import type { DashboardVisit } from './visit.ts';
+
+/** Parameters that the page itself sets. */
+const own_parameters = new Set([
+  'limit',
+  'starting_after',
+  'ending_before',
+  'format',
+  'bom',
+  'expand',
+  'include',
+  'program_id',
+]);
+
+const first_columns =
+  'name email handle title label code url value subject kind type event_type operation status state severity amount_minor currency destination_url partner_id customer_id occurred_at';
+const most_columns = 7;
+/** What a table has no room for. */
+const left_out = new Set(['object', 'metadata', 'program_id', 'updated_at', 'organization_id']);
+
+export interface ListReply {
+  data: Record_[];
+  has_more: boolean;
+  total_count?: number;
+}
+
+/** The filters of a list, as fields of a form. */
+export const filtersOf = (operation: Operation): Field[] => {
+  const { properties = {}, required = [] } = schemaOf(operation, 'query');
+  const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !own_parameters.has(name)));
+  return fieldsOf({ type: 'object', properties: others, required });
+};
+
+/** The columns of a list: those that tell records apart, and when each was made. */
+export function columnsOf(visit: DashboardVisit, operation: Operation): Column<Record_>[] {
+  const properties = schemaOf(operation, 'reply').properties?.data?.items?.properties ?? {};
+  const simple = Object.entries(properties)
+    .filter(
+      ([name, schema]) => !left_out.has(name) && !typesOf(schema).some((type) => type === 'object' || type === 'array'),
+    )
+    .map(([name]) => name);
+  const first = first_columns.split(' ').filter((name) => simple.includes(name));
+  const rest = simple.filter((name) => !first.includes(name) && name !== 'id' && name !== 'created_at');
+  const names = [...first, ...rest].slice(0, most_columns);
+  const all = [...names, ...(simple.includes('created_at') ? ['created_at'] : [])];
+  const [head, ...others] = all;
+  return [
+    { title: words(head ?? 'id'), cell: (row) => linked(visit, row, head) },
+    ...others.map((name) => ({
+      title: words(name),
+      is_number: typesOf(properties[name] ?? {}).some((type) => type === 'integer' || type === 'number'),
+      cell: (row: Record_) => shown(visit, name, row[name], row),
+    })),
+  ];
+}
+
+/** The first cell leads to the record. */
+function linked(visit: DashboardVisit, row: Record_, name: string | undefined): Html | string {
+  const { id } = row;
+  const text = name === undefined ? undefined : row[name];
+  const label = typeof text === 'string' && text !== '' && !hrefOf(visit.catalog, text) ? text : id;
+  const href = typeof id === 'string' ? hrefOf(visit.catalog, id) : undefined;
+  if (href) return html`<a href="${href}">${label}</a>`;
+  return name === undefined ? String(id ?? '') : shown(visit, name, text, row);
+}
+
+/** A table of the records of a list. */
+export const listTable = (visit: DashboardVisit, operation: Operation, rows: Record_[], none: unknown): Html =>
+  table(operation.summary, columnsOf(visit, operation), rows, none);
+
+export function listContent(
+  visit: DashboardVisit,
+  operation: Operation,
+  query: Record<string, string>,
+  { data, has_more, total_count }: ListReply,
+  of?: Record<string, string>,
+): Html {
+  const { catalog, reader } = visit;
+  const path = addressOf(catalog, operation);
+  const given = { ...of, ...query };
+  const creates =
+    paramsOf(operation).length > 0
+      ? []
+      : createsOf(catalog, operation.tag).filter(({ scope }) => mayDo(visit.role, scope));
+  const [first, last] = [data[0]?.id, data.at(-1)?.id];
+  const page = (cursor: Record<string, unknown>) =>
+    `${path}?${new URLSearchParams({ ...withoutCursor(given), ...(cursor as Record<string, string>) })}`;
+  const is_later = 'starting_after' in query || ('ending_before' in query && has_more);
+  const goes_on = 'ending_before' in query || has_more;
+  return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="/dashboard/do/${one.name}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
+${filterForm(visit, operation, query, of)}
+${listTable(visit, operation, data, nothing(catalog, creates, Object.keys(withoutCursor(query)).length > 0))}
+<p class="pages">${total_count !== undefined && html`<span>${number(total_count, reader)} in all</span>`}
+${is_later && first !== undefined && html`<a href="${page({ ending_before: first })}">Previous page</a>`}
+${goes_on && last !== undefined && html`<a href="${page({ starting_after: last })}">Next page</a>`}
+${operation.stream && data.length > 0 && html`<a href="/dashboard/file/${operation.name}?${new URLSearchParams({ ...withoutCursor(given), format: 'csv' })}">All as CSV</a>`}</p>`;
+}
+
+const withoutCursor = ({
+  starting_after,
+  ending_before,
+  limit,
+  ...rest
+}: Record<string, string>): Record<string, string> => rest;
+
+/** Where a list or a view is. */
+export const addressOf = (catalog: Catalog, { name, tag }: Operation): string =>
+  name === `${tag}.list` && paramsOf(catalog.operations.get(name) as Operation).length === 0
+    ? `/dashboard/${tag}`
+    : `/dashboard/see/${name}`;
+
+const nothing = (catalog: Catalog, creates: Operation[], is_filtered: boolean): Html | string => {
+  if (is_filtered) return 'Nothing matches these filters. Change or clear them.';
+  const [first] = creates;
+  return first
+    ? html`There is nothing here yet. <a href="/dashboard/do/${first.name}">${actionTitle(catalog, first)}</a>`
+    : 'There is nothing here yet.';
+};
+
+/** The filters, folded unless one is set. */
+function filterForm(
+  visit: DashboardVisit,
+  operation: Operation,
+  query: Record<string, string>,
+  of: Record<string, string> = {},
+): Html | false {
+  const fields = filtersOf(operation);
+  if (fields.length === 0) return false;
+  const is_set = fields.some(({ name }) => query[name]);
+  return html`<details class="filters"${is_set && html` open`}><summary>Filters</summary>
+<form class="inline" action="${addressOf(visit.catalog, operation)}">
+${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${fields.map(({ name, label, options, kind }) => {
+  const id = `filter-${name}`;
+  const choices = kind === 'boolean' ? ['true', 'false'] : options;
+  return html`<div class="field"><label for="${id}">${label}</label>${
+    choices.length > 0
+      ? html`<select id="${id}" name="${name}"><option value="">Any</option>${choices.map((one) => html`<option${one === query[name] && html` selected`}>${one}</option>`)}</select>`
+      : html`<input id="${id}" name="${name}" value="${query[name]}">`
+  }</div>`;
+})}
+<button>Filter</button><a href="${addressOf(visit.catalog, operation)}?${new URLSearchParams(of)}">Clear</a>
+</form></details>`;
+}
+
+/** The query of a page: texts that are not empty, each once. */
+export const queryOf = (query: unknown): Record<string, string> => {
+  const parsed = z.record(z.string(), z.unknown()).parse(query);
+  return Object.fromEntries(
+    Object.entries(parsed).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== '',
+    ),
+  );
+};

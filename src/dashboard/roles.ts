@@ -1,0 +1,31 @@
+/** What each role may do in the dashboard, as scopes: the one table. */
+import type { Role } from '../core/access/user.ts';
+import { hasScope, known_scopes } from '../core/resource/scope.ts';
+
+/** Resources whose changes move money or open access. */
+const money = ['commissions', 'payouts', 'sales', 'rules', 'risk_flags'];
+const access = ['keys', 'users', 'webhooks'];
+
+const isWrite = (scope: string): boolean => !scope.endsWith(':read') && scope !== '*';
+const isOf = (scope: string, resources: string[]): boolean => resources.includes(scope.split(':')[0] as string);
+
+const may: Record<Role, (scope: string) => boolean> = {
+  owner: () => true,
+  // What concerns owners is refused by the operations themselves.
+  admin: () => true,
+  finance: (scope) => isOf(scope, money),
+  member: (scope) => !isOf(scope, [...money, ...access]),
+  viewer: () => false,
+};
+
+/** The scopes of a role: every read, without personal data for whoever may change nothing, and the changes that it may make. */
+export const scopesOf = (role: Role): string[] => [
+  '*:read',
+  ...[...known_scopes].filter((scope) => isWrite(scope) && may[role](scope)),
+];
+
+/** Scopes that move money or open access: whoever uses them proves with a code that it is them. */
+const confirmed = ['payouts:send', 'payouts:write', 'keys:write', 'users:write'];
+export const needsCode = (scope: string): boolean => confirmed.includes(scope);
+
+export const mayDo = (role: Role, scope: string): boolean => hasScope(scopesOf(role), scope);

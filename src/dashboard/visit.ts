@@ -1,0 +1,71 @@
+/** Somebody of the merchant's team who asks for a page: their session, the program that they look at, and how they read. */
+import type { FastifyRequest } from 'fastify';
+import type { Session } from '../core/access/session.ts';
+import type { Role } from '../core/access/user.ts';
+import type { Tx } from '../core/postgres/transaction.ts';
+import type { Reader } from '../pages/format.ts';
+import { read, type Use, type Visit } from '../pages/run.ts';
+import type { Catalog } from './catalog.ts';
+import { scopesOf } from './roles.ts';
+
+export interface DashboardVisit extends Visit {
+  session: Session;
+  role: Role;
+  catalog: Catalog;
+  reader: Reader;
+}
+
+/** The program that a page is about, and those to choose from. */
+export interface Chosen {
+  program_id: string | undefined;
+  programs: { id: string; name: string }[];
+}
+
+type Serving = Pick<DashboardVisit, 'store' | 'services' | 'catalog'>;
+
+export function visitOf(request: FastifyRequest, session: Session, serving: Serving): DashboardVisit {
+  const role = session.role ?? 'viewer';
+  const { organization_id, id } = session;
+  const user_id = session.user_id as string;
+  return {
+    ...serving,
+    ...{ request, session, role, operations: serving.catalog.operations },
+    caller: { organization_id, api_key_id: id, user_id, mode: 'live', scopes: scopesOf(role) },
+    reader: { language: languageOf(request), time_zone: 'UTC' },
+  };
+}
+
+/** English, written as the browser's region writes numbers and times. */
+function languageOf({ headers: { 'accept-language': accepted = '' } }: FastifyRequest): string {
+  const english = accepted.split(',').find((one) => /^en(?:-[A-Za-z]{2})?(?:;|$)/.test(one.trim()));
+  return english?.trim().split(';', 1)[0] ?? 'en';
+}
+
+/** The cookie that remembers the program; it is nobody's secret. */
+export const program_cookie = 'rail-program';
+
+/** Reads a page's data, with the program that was chosen, else the first. */
+export const readPage = <Result>(
+  visit: DashboardVisit,
+  work: (use: Use, chosen: Chosen, tx: Tx) => Promise<Result>,
+): Promise<Result & { chosen: Chosen }> =>
+  read(visit, async (use, tx) => {
+    const { data } = await use('programs.list', { query: { limit: 100 } });
+    const programs = data.map(({ id, name }: { id: string; name: string }) => ({ id, name }));
+    const wanted = wantedProgram(visit.request);
+    const chosen = {
+      programs,
+      program_id: programs.find(({ id }: { id: string }) => id === wanted)?.id ?? programs.at(-1)?.id,
+    };
+    return { ...(await work(use, chosen, tx)), chosen };
+  });
+
+function wantedProgram({ headers: { cookie = '' }, query }: FastifyRequest): string | undefined {
+  const { program_id } = query as { program_id?: unknown };
+  if (typeof program_id === 'string') return program_id;
+  const prefix = `${program_cookie}=`;
+  return cookie
+    .split('; ')
+    .find((one) => one.startsWith(prefix))
+    ?.slice(prefix.length);
+}

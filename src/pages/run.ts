@@ -1,0 +1,160 @@
+/** Runs operations for a page: the code, the checks, the events and the entry in the audit log of a request to the API. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { formatOf } from '../core/formats/format.ts';
+import { withinDeadline } from '../core/http/deadline.ts';
+import { idempotentRequest, keepReply, storedReply } from '../core/http/idempotency.ts';
+import { askOutside, nounOf, runLogged, streamOf } from '../core/http/request.ts';
+import { sendStream } from '../core/http/row_streams.ts';
+import { unstorableText } from '../core/postgres/errors.ts';
+import { lagging, type Store, type Tx, transaction } from '../core/postgres/transaction.ts';
+import type { Caller, Operation } from '../core/resource/operation.ts';
+import { requireScope } from '../core/resource/scope.ts';
+import type { Services } from '../core/resource/services.ts';
+import { withoutAbsent } from '../core/values/absent.ts';
+import { correctDetails } from '../core/values/detail.ts';
+import { notFound, Problem } from '../core/values/problem.ts';
+import { pathOfUnstorable } from '../core/values/texts/stored_text.ts';
+import { validationProblem } from '../core/values/validation.ts';
+
+/** The input of an operation, as JSON would have it. */
+export interface Input {
+  params?: object;
+  query?: object;
+  body?: object;
+}
+
+/** Somebody who asks for a page, and with what their operations run. */
+export interface Visit {
+  request: FastifyRequest;
+  caller: Caller;
+  store: Store;
+  services: Services;
+  operations: Map<string, Operation>;
+}
+
+/** How often, and for how long, the reply to a form that was sent a moment before is waited for. */
+const look_ms = 200;
+const most_looks = 25;
+
+// biome-ignore lint/suspicious/noExplicitAny: a reply of whatever operation
+export type Reply = any;
+/** Runs a GET by its name, in the page's transaction. */
+export type Use = (name: string, input?: Input) => Promise<Reply>;
+
+/** @throws Error where there is none of this name */
+export function operationOf({ operations }: Visit, name: string): Operation {
+  const found = operations.get(name);
+  if (!found) throw new Error(`There is no operation ${name}.`);
+  return found;
+}
+
+/** Reads what a page shows, in one transaction that writes nothing. `use` runs the GETs of the API in it. */
+export function read<Result>(visit: Visit, work: (use: Use, tx: Tx) => Promise<Result>): Promise<Result> {
+  const { request, caller, store, services } = visit;
+  const { organization_id, partner_id } = caller;
+  return withinDeadline(request, 'pages', (asked) =>
+    transaction(
+      lagging(store),
+      { organization_id, partner_id, request_id: request.id, only_reads: true, one_state: true, asked },
+      (tx) =>
+        work((name, input = {}) => {
+          const operation = operationOf(visit, name);
+          const given = check(visit, operation, input);
+          return operation.run({ ...given, tx, caller, services, asked: undefined, ahead: undefined });
+        }, tx),
+    ),
+  );
+}
+
+/**
+ * Runs an operation by its name, in a transaction of its own.
+ * @param form_key names a form that was sent: sent again, its first reply is returned and nothing is done twice
+ * @throws Problem as the API would answer
+ */
+export async function perform(visit: Visit, name: string, input: Input, form_key?: string): Promise<Reply> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await performOnce(visit, name, input, form_key);
+    } catch (error) {
+      // The first click is still being worked on: the second gets its reply.
+      const is_in_flight = error instanceof Problem && error.code === 'idempotency_key_in_flight';
+      if (!is_in_flight || tries > most_looks) throw error;
+      await sleep(look_ms);
+    }
+  }
+}
+
+async function performOnce(visit: Visit, name: string, input: Input, form_key?: string): Promise<Reply> {
+  const { request, caller, services } = visit;
+  const operation = operationOf(visit, name);
+  const given = check(visit, operation, input);
+  const { organization_id, partner_id } = caller;
+  const kind = name.split('.')[0] as string;
+  const raw = Buffer.from(JSON.stringify(input));
+  const sent_before =
+    form_key === undefined ? undefined : idempotentRequest(caller.api_key_id, 'POST', name, form_key, raw);
+  return withinDeadline(request, kind, async (asked) => {
+    const { store } = visit;
+    const { rejection, found } = await askOutside({ caller, ...given, request_id: request.id }, operation, {
+      store,
+      services,
+      asked,
+    });
+    const { ahead } = operation;
+    const options = {
+      ...{ organization_id, partner_id, request_id: request.id, asked },
+      ...{ one_state: operation.may_lag, only_reads: operation.method === 'GET' && !operation.writes },
+      idempotency_key: sent_before?.key,
+      ahead: ahead && ((tx: Tx) => ahead({ ...given, tx })),
+    };
+    const outcome = await transaction(store, options, async (tx) => {
+      const first = sent_before && storedReply(tx, sent_before, services.vault);
+      if (first) return JSON.parse(first.body);
+      if (rejection) throw rejection;
+      const result = await runLogged(tx, operation, { caller, services, ...given, asked: found });
+      if (!(result instanceof Problem) && sent_before)
+        keepReply(tx, sent_before, { status: operation.status, body: JSON.stringify(result) }, services.vault);
+      return result;
+    });
+    if (outcome instanceof Problem) throw outcome;
+    return outcome;
+  });
+}
+
+/** Sends all rows of a list, or the file of an operation, as the API does. */
+export function sendFile(visit: Visit, reply: FastifyReply, name: string, input: Input): Promise<FastifyReply> {
+  const { request, caller, store, services } = visit;
+  const operation = operationOf(visit, name);
+  const given = { ...check(visit, operation, input), caller, services };
+  const format = operation.file?.only
+    ? (Object.keys(operation.file.media_types)[0] as string)
+    : formatOf((given.query as { format?: string }).format, undefined, operation.file?.media_types);
+  if (format === 'json') throw notFound('file', name);
+  const streamed = streamOf(operation, given, format);
+  return sendStream(request, reply, { ...streamed, caller, store: lagging(store), kind: nounOf(operation) });
+}
+
+/** @throws Problem insufficient_scope, or what is wrong with the input */
+function check({ caller }: Visit, operation: Operation, { params = {}, query = {}, body }: Input) {
+  for (const scope of [operation.scope, ...(operation.further_scopes ?? [])]) requireScope(caller.scopes, scope);
+  const unstorable = pathOfUnstorable({ params, query, body });
+  if (unstorable) throw unstorableText(unstorable.at(-1) ?? '');
+  const sent = structuredClone(body);
+  if (sent && operation.details) correctDetails(sent, operation.details);
+  const creates = operation.method !== 'PATCH' && operation.method !== 'GET';
+  return {
+    params: parsed(operation, 'params', params) as Record<string, string>,
+    query: parsed(operation, 'query', query),
+    body:
+      operation.method === 'GET'
+        ? undefined
+        : parsed(operation, 'body', creates ? withoutAbsent(operation.body, sent) : sent),
+  };
+}
+
+function parsed(operation: Operation, part: 'params' | 'query' | 'body', input: unknown): unknown {
+  const { error, data } = operation[part].safeParse(input ?? undefined);
+  if (error) throw validationProblem(error, part === 'query' ? 'querystring' : part, input);
+  return data;
+}

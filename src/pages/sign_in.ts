@@ -1,0 +1,126 @@
+/** Signing in by a link: a page with a button, because programs that read mail open links, and one redemption. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { endSession, openSession, type Person } from '../core/access/session.ts';
+import { withinDeadline } from '../core/http/deadline.ts';
+import type { Store, Tx } from '../core/postgres/transaction.ts';
+import { transaction } from '../core/postgres/transaction.ts';
+import { type Html, html } from './html.ts';
+import { notice, sendHtml } from './layout.ts';
+import { type Area, clearCookie, setCookie } from './person.ts';
+
+/** The texts of the pages, in a language. */
+export interface SignInTexts {
+  language: string;
+  service: string;
+  title: string;
+  press: string;
+  button: string;
+  ask: string;
+  email: string;
+  send: string;
+  sent: string;
+  expired: string;
+  invalid_email: string;
+  signed_out: string;
+}
+
+export interface SignIn {
+  area: Area;
+  /** The texts for who asks. */
+  textsFor(request: FastifyRequest): SignInTexts;
+  /** Redeems a token, once. */
+  redeem(tx: Tx, token: string): Promise<{ organization_id: string; person: Person } | undefined>;
+  /** The job that mails links to whom an email address belongs: whether it belongs to anybody, nobody who asks can tell. */
+  task: string;
+}
+
+/** The most characters of an email address. */
+const most_email = 254;
+const service = (request: FastifyRequest) => ({ organization_id: null, request_id: request.id });
+
+/** Adds `/dashboard/sign_in` and the like. */
+export function mountSignIn(app: FastifyInstance, store: Store, { area, textsFor, redeem, task }: SignIn): void {
+  const home = `/${area}`;
+  const show = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    content: (texts: SignInTexts) => Html,
+  ) => {
+    const texts = textsFor(request);
+    return sendHtml(reply, status, {
+      language: texts.language,
+      title: texts.title,
+      of: texts.service,
+      content: content(texts),
+    });
+  };
+  const asking = (
+    texts: SignInTexts,
+    error?: string,
+    email = '',
+  ): Html => html`<form class="stacked" method="post" action="${home}/sign_in_link">
+<p class="hint">${texts.ask}</p>
+<div class="field"><label for="email">${texts.email}</label>
+<input id="email" name="email" type="email" autocomplete="email" required maxlength="${most_email}" value="${email}"${error && html` aria-invalid="true" aria-describedby="email-error"`}>
+${error && html`<p class="error" id="email-error">${error}</p>`}</div>
+<div><button>${texts.send}</button></div>
+</form>`;
+
+  app.get(`${home}/sign_in`, async (request, reply) => {
+    const { token, out } = request.query as { token?: unknown; out?: unknown };
+    if (typeof token !== 'string')
+      return show(
+        request,
+        reply,
+        200,
+        (texts) => html`${out !== undefined && notice(texts.signed_out)}${asking(texts)}`,
+      );
+    return show(
+      request,
+      reply,
+      200,
+      (texts) => html`<form class="stacked" method="post" action="${home}/sign_in">
+<p>${texts.press}</p><input type="hidden" name="token" value="${token}"><div><button>${texts.button}</button></div>
+</form>`,
+    );
+  });
+
+  app.post(`${home}/sign_in`, async (request, reply) => {
+    const token = formOf(request).get('token') ?? '';
+    const agent = request.headers['user-agent'] ?? '';
+    const opened = await withinDeadline(request, 'pages', (asked) =>
+      transaction(store, { ...service(request), asked }, async (tx) => {
+        const found = await redeem(tx, token);
+        return found && openSession(tx, found.organization_id, found.person, agent);
+      }),
+    );
+    if (!opened) return show(request, reply, 410, (texts) => html`${notice(texts.expired, true)}${asking(texts)}`);
+    return setCookie(reply, area, opened).redirect(home, 303);
+  });
+
+  app.post(`${home}/sign_in_link`, async (request, reply) => {
+    const email = (formOf(request).get('email') ?? '').trim();
+    if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > most_email)
+      return show(request, reply, 400, (texts) => asking(texts, texts.invalid_email, email));
+    await withinDeadline(request, 'pages', (asked) =>
+      transaction(store, { ...service(request), asked }, async (tx) => {
+        tx.enqueue(
+          task,
+          { email, language: textsFor(request).language },
+          { job_key: `${task}:${email.toLowerCase()}` },
+        );
+      }),
+    );
+    return show(request, reply, 200, (texts) => notice(texts.sent));
+  });
+
+  app.post(`${home}/sign_out`, async (request, reply) => {
+    if (request.session) await endSession(store.database, request.session);
+    return clearCookie(reply, area).redirect(`${home}/sign_in?out`, 303);
+  });
+}
+
+/** The fields of a form that was sent; none where another type of body came. */
+export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
+  body instanceof URLSearchParams ? body : new URLSearchParams();
