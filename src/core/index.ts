@@ -7,5 +7,5 @@ export const core: Part = {
   encrypted: [{ table: 'core.idempotency_key', id: 'key', columns: ['reply'] }],
   checks: async () => (await import('./doctor/checks.ts')).checks,
   kept: kept_by_core,
-  audits: ['core.audit', 'core.audit_partitions'],
+  audits: ['core.audit', 'core.audit_entries', 'core.audit_partitions'],
 };

@@ -427,6 +427,16 @@ const corruptions: Record<
     breaks: () => rail.query(sql`grant truncate on program.sale to rail_api`),
     mends: () => rail.query(sql`revoke truncate on program.sale from rail_api`),
   },
+  'an entry of the audit log names a key and a person of its organization': {
+    subject: undefined,
+    breaks: () => changeEntry(sql`api_key_id = 'key_other' || api_key_id`),
+    mends: () => changeEntry(sql`api_key_id = replace(api_key_id, 'key_other', '')`),
+  },
+  'a request in the audit log was made by somebody': {
+    subject: undefined,
+    breaks: () => changeEntry(sql`api_key_id = null, user_id = null, object_id = api_key_id || ' ' || user_id`),
+    mends: () => changeEntry(sql`api_key_id = split_part(object_id, ' ', 1), user_id = split_part(object_id, ' ', 2)`),
+  },
   'attempts are counted': {
     subject: undefined,
     breaks: () => twoDeliveries(sql`attempt = 3`),
@@ -436,6 +446,15 @@ const corruptions: Record<
 
 const nth = (n: number) =>
   sql`(select queue_position from webhooks.delivery where endpoint_id = ${endpoint.id} order by queue_position offset ${n} limit 1)`;
+
+/** Changes the entry of the program. */
+const changeEntry = (change: ReturnType<typeof sql>) =>
+  rail.query(sql`
+    update core.audit_entry set ${change}
+    where (organization_id, id) = (
+      select organization_id, id from core.audit_entry
+      where organization_id = ${shop.merchant.organization_id} and operation = 'programs.create' order by id limit 1
+    )`);
 
 const noteEarnings = (amount_minor: number) =>
   rail.query(sql`
@@ -528,7 +547,7 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
         || pg_get_functiondef('program.audit_tracking_values'::regproc) || pg_get_functiondef('program.audit_payouts'::regproc) || pg_get_functiondef('webhooks.audit'::regproc)
         || pg_get_functiondef('program.audit_processors'::regproc)
-        || pg_get_functiondef('core.audit'::regproc) as text`,
+        || pg_get_functiondef('core.audit'::regproc) || pg_get_functiondef('core.audit_entries'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>
     name.replaceAll("''", "'"),
