@@ -1,52 +1,99 @@
 /** The routes of the portal: a partner signs in by a link, and sees what is theirs. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import { html } from '../pages/html.ts';
-import { sendHtml } from '../pages/layout.ts';
+import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, takeForms } from '../pages/person.ts';
-import { read } from '../pages/run.ts';
-import { mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
+import { mountSignIn } from '../pages/sign_in.ts';
 import { redeemMagicLink } from '../program/partners/magic_link.ts';
-import { visitOf } from './visit.ts';
+import { mountEarnings } from './earnings.ts';
+import { sendPortal } from './frame.ts';
+import { homePage } from './home.ts';
+import { mountJoin } from './join.ts';
+import { mountLinks } from './links.ts';
+import { mountMissingSale } from './missing_sale.ts';
+import { portalOperations } from './operations.ts';
+import { mountPayoutMethod } from './payout_method.ts';
+import { mountPostbacks } from './postbacks.ts';
+import { mountSettings } from './settings.ts';
+import { textsIn, wantedLanguage } from './texts/languages.ts';
+import { type PortalVisit, type Serving, SignInFirst, visitOf } from './visit.ts';
 
 export function mountPortal(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
-  const serving = { store, services, operations: new Map(operations.map((one) => [one.name, one])) };
+  const serving = {
+    ...{ store, services },
+    operations: new Map([...operations, ...portalOperations].map((one) => [one.name, one])),
+  };
+  const visiting = (request: FastifyRequest): PortalVisit => visitOf(request, serving);
   void app.register(async (scope) => {
     takeForms(scope, services.base_url);
+    takeFiles(scope);
     readSessions(scope, 'portal', store);
+    scope.setErrorHandler((error, request, reply) => failed(error, request, reply));
     mountSignIn(scope, store, {
       area: 'portal',
-      textsFor: () => sign_in_texts,
+      textsFor: (request) => {
+        const language = languageOf(request);
+        return { language, ...textsIn(language).sign_in };
+      },
       async redeem(tx, token) {
         const found = await redeemMagicLink(tx, token);
         return found && { organization_id: found.organization_id, person: { partner_id: found.partner_id } };
       },
       task: 'program/mail_magic_links',
     });
-
-    scope.get('/portal', async (request: FastifyRequest, reply) => {
-      const { session } = request;
-      if (!session) return reply.redirect('/portal/sign_in', 303);
-      const visit = visitOf(request, session, serving);
-      const partner = await read(visit, (use) => use('partners.get', { params: { id: visit.partner_id } }));
-      return sendHtml(reply, 200, { title: partner.email, of: 'Rail', content: html`<p>${partner.status}</p>` });
-    });
+    mountPages(scope, visiting, serving);
   });
 }
 
-const sign_in_texts: SignInTexts = {
-  language: 'en',
-  service: 'Partner portal',
-  title: 'Sign in to the partner portal',
-  press: 'Press the button to sign in. The link works once.',
-  button: 'Sign in',
-  ask: 'Type the email address that you are a partner with. If there is one, we send a link to sign in, which is valid for 15 minutes.',
-  email: 'Email',
-  send: 'Send me a link',
-  sent: 'If the address is of a partner, a link is on its way. Look in your inbox, and in the folder for spam.',
-  expired: 'This link was used, has expired, or is not complete. Ask for another one.',
-  invalid_email: 'Type an email address, such as ada@example.com.',
-  signed_out: 'You are signed out.',
-};
+function mountPages(
+  scope: FastifyInstance,
+  visiting: (request: FastifyRequest) => PortalVisit,
+  serving: Serving,
+): void {
+  scope.get('/portal', async (request, reply) => {
+    const { me, ...page } = await homePage(visiting(request));
+    return sendPortal(reply, me, page);
+  });
+  mountLinks(scope, visiting);
+  mountEarnings(scope, visiting);
+  mountPayoutMethod(scope, visiting);
+  mountPostbacks(scope, visiting);
+  mountSettings(scope, visiting);
+  mountMissingSale(scope, visiting);
+  mountJoin(scope, serving);
+}
+
+/** Reads the forms that carry a file. */
+const takeFiles = (scope: FastifyInstance): void =>
+  void scope.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      const type = request.headers['content-type'] ?? '';
+      return new Response(new Uint8Array(body), { headers: { 'Content-Type': type } })
+        .formData()
+        .catch(() => new FormData());
+    },
+  );
+
+const languageOf = ({ headers }: FastifyRequest): string => wantedLanguage(null, headers['accept-language']);
+
+function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof SignInFirst) return reply.redirect('/portal/sign_in', 303);
+  const problem = problemOf(error, request);
+  const language = languageOf(request);
+  const { general } = textsIn(language);
+  if (problem.details.headers) reply.headers(problem.details.headers);
+  const is_missing = problem.status === 404;
+  return sendHtml(reply, problem.status, {
+    language,
+    title: is_missing ? general.not_found : general.failed,
+    of: general.portal,
+    content: html`${notice(is_missing ? general.not_found_text : problem.status >= 500 ? general.try_again : problem.message, true)}
+<p><a href="/portal">${general.back}</a></p>`,
+  });
+}

@@ -7,8 +7,21 @@ create or replace function core.shared_with_partners() returns setof text
 language sql immutable
 return unnest(array[
   'core.organization', 'core.deleted_object', 'core.idempotency_key', 'program.program', 'program.partner_group', 'program.rule',
-  'webhooks.pending_event'
+  'program.fold', 'webhooks.pending_event'
 ]);
+
+-- Tables whose rows belong to something of the partner's: the function that says so, in the schema of the table, and the column that it is asked with.
+create or replace function core.within_partners() returns table (name text, condition text)
+language sql immutable
+as $$
+  values
+    ('program.payout_commission', 'program.sees_payout(payout_id)'),
+    ('program.refund', 'program.sees_sale(sale_id)'),
+    ('program.tally', 'program.sees_subject(subject_id)'),
+    ('program.tally_note', 'program.sees_subject(subject_id)'),
+    ('webhooks.attempt', 'webhooks.sees_delivery(delivery_id)'),
+    ('webhooks.delivery', 'webhooks.sees_endpoint(endpoint_id)')
+$$;
 
 -- The policies of a table for `rail_partner`. Rows may be added of tables that it cannot read: events, notes of reports, entries of the audit log.
 create or replace function core.partner_policies(relation oid, name text) returns table (command text, condition text)
@@ -19,9 +32,10 @@ as $$
       when name = 'program.partner' then 'id = current_setting(''rail.partner_id'', true)'
       when exists (select from pg_attribute a where a.attrelid = relation and a.attname = 'partner_id' and not a.attisdropped)
         then 'partner_id = current_setting(''rail.partner_id'', true)'
-    end as condition
+    end as condition,
+    (select w.condition from core.within_partners() w where w.name = partner_policies.name) as within
   )
-  select c.command, case when name in (select core.shared_with_partners()) then 'true' else coalesce(o.condition, 'false') end
+  select c.command, case when name in (select core.shared_with_partners()) then 'true' else coalesce(o.condition, o.within, 'false') end
   from own o
   cross join unnest(array['select', 'update', 'delete']) as c (command)
 

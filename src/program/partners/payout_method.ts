@@ -106,7 +106,8 @@ export const payoutMethodOperations: Operation[] = [
       }),
     }),
     reply: PayoutMethod,
-    run: ({ tx, params, body, services }) => setPayoutMethod(tx, services, params.id, body),
+    run: ({ tx, params, body, services, caller }) =>
+      setPayoutMethod(tx, services, params.id, body, caller.partner_id === undefined ? 'merchant' : 'partner'),
   }),
 ];
 

@@ -3,16 +3,13 @@ import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { queueMail } from '../../../mail/outgoing.ts';
-import { decimal } from '../../payouts/bank/amount.ts';
 import { payout_methods } from '../../programs/program.ts';
 import { languageOf, textsIn } from './languages.ts';
+import { rateIn, type ToldRate } from './rate_text.ts';
 import type { MailTexts, Written } from './texts.ts';
 
 const rate = z.object({ rate_type: z.enum(['percent', 'fixed']), rate_value: z.int() }).nullable();
 const change = z.object({ before: rate, after: rate });
-
-/** A rate: basis points, or minor units of the program's currency. Null: no rule pays. */
-export type ToldRate = z.infer<typeof rate>;
 
 /** The facts of a mail to a partner. */
 const about = z.discriminatedUnion('kind', [
@@ -165,17 +162,3 @@ function rateLines(
 
 export const isSameRate = (one: ToldRate, other: ToldRate): boolean =>
   one?.rate_type === other?.rate_type && one?.rate_value === other?.rate_value;
-
-/** A rate for people to read, exact: `12.5%`, `12,5 %`, `€5.00`. */
-export function rateIn(language: string, { rate_type, rate_value }: NonNullable<ToldRate>, currency: string): string {
-  if (rate_type === 'percent')
-    return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 }).format(rate_value / 10_000);
-  const amount = decimal(rate_value, currency);
-  const fractionDigits = amount.split('.')[1]?.length ?? 0;
-  return new Intl.NumberFormat(language, {
-    style: 'currency',
-    currency,
-    minimumFractionDigits: fractionDigits,
-    maximumFractionDigits: fractionDigits,
-  }).format(amount as Intl.StringNumericLiteral);
-}

@@ -1,0 +1,123 @@
+/** Forms of the portal, in the partner's language: each comes back with what was typed, and the error beside its field. */
+import { randomUUID } from 'node:crypto';
+import { Problem } from '../core/values/problem.ts';
+import { type Html, html } from '../pages/html.ts';
+import { notice } from '../pages/layout.ts';
+import type { PortalTexts } from './texts/texts.ts';
+
+export interface PortalField {
+  name: string;
+  label: unknown;
+  hint?: string | undefined;
+  kind?: 'text' | 'long' | 'email' | 'url' | 'date' | 'choice' | 'choices' | 'checkbox' | 'file';
+  /** Values and their names. */
+  options?: [value: string, name: string][];
+  required?: boolean;
+  autocomplete?: string;
+}
+
+/** What is typed: a list where several are chosen. */
+export type Typed = Record<string, string[]>;
+
+export const typedIn = (sent: URLSearchParams): Typed =>
+  Object.fromEntries([...new Set(sent.keys())].map((name) => [name, sent.getAll(name)]));
+
+/** What is wrong with the fields, by their names. What is about none of them stands under ''. */
+export type Errors = Record<string, string>;
+
+/**
+ * Says in the partner's language what is wrong with a form.
+ * @param named the field that a parameter of the operation is typed in, where that has another name
+ */
+export function errorsOf(
+  problem: unknown,
+  { general }: PortalTexts,
+  fields: readonly string[],
+  named: Readonly<Record<string, string>> = {},
+): Errors {
+  if (!(problem instanceof Problem) || problem.status >= 500 || problem.status === 429) throw problem;
+  const { param = '' } = problem.details;
+  const name =
+    named[param] ??
+    [...fields].sort((a, b) => b.length - a.length).find((one) => param === one || param.startsWith(`${one}.`));
+  if (name === undefined) return { '': `${general.failed}. ${problem.message}` };
+  if (problem.code === 'missing_parameter') return { [name]: general.required };
+  return { [name]: problem.code === 'resource_already_exists' ? general.taken : general.invalid };
+}
+
+interface FormOptions {
+  action: string;
+  button: string;
+  fields: PortalField[];
+  typed?: Typed;
+  errors?: Errors;
+  hidden?: Record<string, string>;
+  form_key?: string | undefined;
+  enctype?: string;
+  before?: Html;
+}
+
+/** A form, with a key by which it is sent once. */
+export function form(texts: PortalTexts, options: FormOptions): Html {
+  const {
+    action,
+    button,
+    fields,
+    typed = {},
+    errors = {},
+    hidden = {},
+    form_key = randomUUID(),
+    enctype,
+    before,
+  } = options;
+  return html`${errors[''] && notice(errors[''], true)}<form class="stacked" method="post" action="${action}"${enctype && html` enctype="${enctype}"`}>
+${before}<input type="hidden" name="form_key" value="${form_key}">
+${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${fields.map((field) => fieldHtml(texts, field, typed[field.name] ?? [], errors[field.name]))}
+<div><button>${button}</button></div>
+</form>`;
+}
+
+function fieldHtml({ general }: PortalTexts, field: PortalField, values: string[], error: string | undefined): Html {
+  const { name, label, hint, required, kind = 'text' } = field;
+  const id = `field-${name.replaceAll(/[^a-z0-9_]/gi, '-')}`;
+  const described = [...(hint ? [`${id}-hint`] : []), ...(error ? [`${id}-error`] : [])].join(' ');
+  const attributes = html`id="${id}" name="${name}"${required && html` required`}${field.autocomplete && html` autocomplete="${field.autocomplete}"`}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}`;
+  const said = html`${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}`;
+  const wrong = html`${error && html`<p class="error" id="${id}-error">${error}</p>`}`;
+  if (kind === 'checkbox') {
+    return html`<div class="field"><label for="${id}"><input type="checkbox" ${attributes} value="true"${values.includes('true') && html` checked`}> ${label}</label>
+${said}${wrong}</div>`;
+  }
+  if (kind === 'choices') {
+    return html`<fieldset class="field"><legend>${label}${!required && html` <span class="hint">(${general.optional})</span>`}</legend>${said}
+${(field.options ?? []).map(
+  ([value, option], nth) =>
+    html`<label for="${id}-${nth}"><input type="checkbox" id="${id}-${nth}" name="${name}" value="${value}"${values.includes(value) && html` checked`}> ${option}</label>`,
+)}${wrong}</fieldset>`;
+  }
+  return html`<div class="field"><label for="${id}">${label}${!required && html` <span class="hint">(${general.optional})</span>`}</label>
+${said}${control(field, values[0] ?? '', attributes)}${wrong}</div>`;
+}
+
+function control({ kind = 'text', options = [], required }: PortalField, value: string, attributes: Html): Html {
+  if (kind === 'long')
+    return html`<textarea ${attributes}>
+${value}</textarea>`;
+  if (kind === 'file') return html`<input type="file" ${attributes} accept="application/pdf,image/png,image/jpeg">`;
+  if (kind !== 'choice') {
+    // A pattern of the browser's would refuse an address without its scheme; what is wrong is said in the partner's language.
+    const type = kind === 'email' || kind === 'date' ? kind : 'text';
+    return html`<input type="${type}" ${attributes} value="${value}" maxlength="2048">`;
+  }
+  return html`<select ${attributes}>${(!required || value === '') && html`<option value=""></option>`}${options.map(
+    ([option, name]) => html`<option value="${option}"${option === value && html` selected`}>${name}</option>`,
+  )}</select>`;
+}
+
+/** The first value of a field, trimmed; undefined where it is empty. */
+export const one = (typed: Typed, name: string): string | undefined => typed[name]?.[0]?.trim() || undefined;
+
+/** A value of a form of one value each. */
+export const typedFrom = (values: Record<string, string | null | undefined>): Typed =>
+  Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value ? [[name, [value]]] : [])));

@@ -1,0 +1,273 @@
+/** The page to join a program, or one of its groups: `/join/{subdomain}` and `/join/{subdomain}/{slug}`. Nobody is signed in. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
+import { withinDeadline } from '../core/http/deadline.ts';
+import { type Tx, transaction } from '../core/postgres/transaction.ts';
+import { allows } from '../core/resource/states.ts';
+import { notFound, Problem } from '../core/values/problem.ts';
+import { type Html, html } from '../pages/html.ts';
+import { notice, sendHtml } from '../pages/layout.ts';
+import { perform } from '../pages/run.ts';
+import { formOf } from '../pages/sign_in.ts';
+import { invitationOf } from '../program/partners/group_invitation.ts';
+import { language_codes, language_names } from '../program/partners/mails/languages.ts';
+import { type Program, program_states, programs } from '../program/programs/program.ts';
+import type { Question } from '../program/programs/questions.ts';
+import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
+import { textsIn, wantedLanguage } from './texts/languages.ts';
+import type { PortalTexts } from './texts/texts.ts';
+import type { Serving } from './visit.ts';
+
+interface Group {
+  id: string;
+  name: string;
+  description: string | null;
+  landing_url: string | null;
+  is_private: boolean;
+}
+
+interface Place {
+  organization_id: string;
+  program: Program;
+  /** Null: the program's default group. */
+  group: Group | null;
+}
+
+/** How the page is asked for, and in which language it answers. */
+interface Asked {
+  address: string;
+  /** The invitation to the group, and that of the recruitment service. */
+  hidden: Record<string, string>;
+  language: string;
+  texts: PortalTexts;
+}
+
+const personal = ['email', 'first_name', 'last_name', 'company_name', 'website_url', 'country_code', 'language_code'];
+
+export function mountJoin(app: FastifyInstance, serving: Serving): void {
+  for (const path of ['/join/:subdomain', '/join/:subdomain/:slug']) {
+    app.get(path, async (request, reply) => {
+      const asked = askedBy(request, request.query);
+      const place = await placeOf(serving, request);
+      const refusal = refusalOf(serving, place, asked);
+      if (refusal) return sendJoin(reply, place, asked, refusal);
+      return sendJoin(reply, place, asked, formPage(place, asked));
+    });
+
+    app.post(path, async (request, reply) => {
+      const typed = typedIn(formOf(request));
+      const asked = askedBy(request, Object.fromEntries(formOf(request)));
+      const place = await placeOf(serving, request);
+      const refusal = refusalOf(serving, place, asked);
+      if (refusal) return sendJoin(reply, place, asked, refusal);
+      const errors = await apply(serving, request, place, asked, typed);
+      if (errors) return sendJoin(reply, place, asked, { ...formPage(place, asked, typed, errors), status: 400 });
+      const { join } = asked.texts;
+      return sendJoin(reply, place, asked, { title: join.sent_title, content: notice(join.sent), status: 200 });
+    });
+  }
+}
+
+function askedBy(request: FastifyRequest, given: unknown): Asked {
+  const { invitation, rail_invitation, language_code } = given as Record<string, unknown>;
+  const own = typeof language_code === 'string' ? language_code : null;
+  const language = wantedLanguage(own, request.headers['accept-language']);
+  const hidden = Object.entries({ invitation, rail_invitation }).filter(
+    ([, value]) => typeof value === 'string' && value !== '',
+  );
+  const { subdomain, slug } = request.params as { subdomain: string; slug?: string };
+  const address = `/join/${encodeURIComponent(subdomain)}${slug === undefined ? '' : `/${encodeURIComponent(slug)}`}`;
+  return { address, hidden: Object.fromEntries(hidden) as Record<string, string>, language, texts: textsIn(language) };
+}
+
+/** "`subdomain`: unique over all organizations." @throws Problem resource_not_found */
+function placeOf({ store }: Serving, request: FastifyRequest): Promise<Place> {
+  const { subdomain, slug } = request.params as { subdomain: string; slug?: string };
+  return withinDeadline(request, 'pages', (asked) =>
+    transaction(store, { organization_id: null, request_id: request.id, asked }, async (tx) => {
+      const program = await tx.maybe<Program & { organization_id: string }>(sql`
+        select t.organization_id, ${programs.columns} from ${programs.from} where t.subdomain = ${subdomain}`);
+      if (!program) throw notFound('program', subdomain, 'subdomain');
+      const group = slug === undefined ? undefined : await groupOf(tx, program, slug);
+      if (slug !== undefined && !group) throw notFound('group', slug, 'slug');
+      return { organization_id: program.organization_id, program, group: group ?? null };
+    }),
+  );
+}
+
+const groupOf = (
+  tx: Tx,
+  { organization_id, id }: { organization_id: string; id: string },
+  slug: string,
+): Promise<Group | undefined> =>
+  tx.maybe<Group>(sql`
+    select t.id, t.name, t.description, t.landing_url, t.is_private
+    from program.partner_group t
+    where t.organization_id = ${organization_id} and t.program_id = ${id} and t.slug = ${slug} and t.deleted_at is null`);
+
+interface JoinPage {
+  title: string;
+  content: Html;
+  status: number;
+}
+
+/** A private group is not found, unless somebody comes with an invitation: then the page says what is wrong with it. */
+function refusalOf(
+  { services: { vault } }: Serving,
+  { program, group }: Place,
+  { hidden, texts }: Asked,
+): JoinPage | undefined {
+  const { join } = texts;
+  if (group?.is_private) {
+    if (hidden.invitation === undefined) throw notFound('group', group.name, 'slug');
+    const invitation = invitationOf(vault, hidden.invitation);
+    if (invitation?.group_id !== group.id || Date.parse(invitation.expires_at) <= Date.now())
+      return { title: join.invitation_title, content: notice(join.invitation, true), status: 410 };
+  }
+  if (allows(program_states, program.status, 'join')) return undefined;
+  return { title: join.paused_title, content: notice(join.paused, true), status: 409 };
+}
+
+const sendJoin = (
+  reply: FastifyReply,
+  { program }: Place,
+  { language, texts }: Asked,
+  { title, content, status }: JoinPage,
+): FastifyReply =>
+  sendHtml(reply, status, {
+    language,
+    title,
+    of: program.name,
+    skip: texts.general.skip,
+    top: html`<header class="top"><span class="brand">${program.name}</span></header>`,
+    content,
+  });
+
+function formPage({ program, group }: Place, asked: Asked, typed: Typed = {}, errors: Errors = {}): JoinPage {
+  const { join } = asked.texts;
+  const about =
+    group &&
+    html`<p>${join.group(group.name)} ${group.description} ${group.landing_url !== null && html`<a href="${group.landing_url}" rel="noopener">${join.more}</a>`}</p>`;
+  const content = html`<p>${join.intro(program.name, program.product_name)}</p>${about}
+${form(asked.texts, {
+  action: asked.address,
+  button: join.apply,
+  hidden: { ...asked.hidden, terms_version: program.terms_version ?? '' },
+  typed: Object.keys(typed).length > 0 ? typed : typedFrom({ language_code: asked.language }),
+  errors,
+  fields: fieldsOf(program, asked.texts),
+})}
+<p>${join.member} <a href="/portal/sign_in">${asked.texts.sign_in.button}</a></p>`;
+  return { title: join.title(program.name), content, status: 200 };
+}
+
+function fieldsOf({ questions, terms_url }: Program, { join }: PortalTexts): PortalField[] {
+  const terms: PortalField[] =
+    terms_url === null
+      ? []
+      : [
+          {
+            name: 'terms',
+            kind: 'checkbox',
+            required: true,
+            label: html`${join.terms_before}<a href="${terms_url}" rel="noopener">${join.terms_link}</a>${join.terms_after}`,
+          },
+        ];
+  return [
+    { name: 'email', label: join.email, hint: join.email_hint, kind: 'email', required: true, autocomplete: 'email' },
+    { name: 'first_name', label: join.first_name, autocomplete: 'given-name' },
+    { name: 'last_name', label: join.last_name, autocomplete: 'family-name' },
+    { name: 'company_name', label: join.company, autocomplete: 'organization' },
+    { name: 'website_url', label: join.website, kind: 'url', autocomplete: 'url' },
+    { name: 'country_code', label: join.country, hint: join.country_hint, autocomplete: 'country' },
+    {
+      name: 'language_code',
+      label: join.language,
+      kind: 'choice',
+      options: language_codes.map((code) => [code, language_names[code]]),
+    },
+    ...questions.map(questionField),
+    ...terms,
+  ];
+}
+
+function questionField({ key, label, kind, required, options }: Question): PortalField {
+  const kinds = {
+    text: 'text',
+    long_text: 'long',
+    url: 'url',
+    choice: 'choice',
+    choices: 'choices',
+    checkbox: 'checkbox',
+  } as const;
+  return {
+    name: `answers.${key}`,
+    label,
+    kind: kinds[kind],
+    required,
+    options: options.map((option) => [option, option]),
+  };
+}
+
+/** @returns what is wrong with the form; undefined where the application is in */
+async function apply(
+  serving: Serving,
+  request: FastifyRequest,
+  { organization_id, program, group }: Place,
+  { hidden, texts }: Asked,
+  typed: Typed,
+): Promise<Errors | undefined> {
+  const { general } = texts;
+  if (one(typed, 'email') === undefined) return { email: general.required };
+  if (program.terms_url !== null && one(typed, 'terms') !== 'true') return { terms: general.required };
+  const terms_version = one(typed, 'terms_version');
+  const caller = { organization_id, api_key_id: '', mode: 'live' as const, scopes: ['applications:write'] };
+  const body = {
+    program_id: program.id,
+    ...Object.fromEntries(
+      personal.flatMap((name) => (one(typed, name) === undefined ? [] : [[name, one(typed, name)]])),
+    ),
+    answers: answersOf(program.questions, typed),
+    source: 'join_page',
+    ...(group === null ? {} : { group_id: group.id }),
+    ...(hidden.invitation === undefined ? {} : { group_invitation: hidden.invitation }),
+    ...(hidden.rail_invitation === undefined ? {} : { invitation_token: hidden.rail_invitation }),
+    ...(program.terms_url === null || terms_version === undefined ? {} : { terms_version }),
+  };
+  try {
+    await perform({ ...serving, request, caller }, 'applications.create', { body }, one(typed, 'form_key'));
+    return undefined;
+  } catch (problem) {
+    if (problem instanceof Problem && problem.code === 'resource_already_exists') {
+      await remind(serving, request, body as unknown as { email: string });
+      return undefined;
+    }
+    const names = [...personal, ...program.questions.map(({ key }) => `answers.${key}`), 'terms'];
+    return errorsOf(problem, texts, names, { terms_version: 'terms', group_invitation: 'email' });
+  }
+}
+
+/** Whether an address is of a partner, nobody who asks can tell: who has it gets a link to sign in. */
+const remind = ({ store }: Serving, request: FastifyRequest, { email }: { email: string }): Promise<void> =>
+  withinDeadline(request, 'pages', (asked) =>
+    transaction(store, { organization_id: null, request_id: request.id, asked }, async (tx) => {
+      tx.enqueue(
+        'program/mail_magic_links',
+        { email, language: 'en' },
+        { job_key: `program/mail_magic_links:${email.toLowerCase()}` },
+      );
+    }),
+  );
+
+function answersOf(questions: readonly Question[], typed: Typed): Record<string, unknown> {
+  const answers = questions.flatMap(({ key, kind, required }): [string, unknown][] => {
+    const values = (typed[`answers.${key}`] ?? []).filter((value) => value.trim() !== '');
+    if (kind === 'checkbox') {
+      // A box that must be ticked and is not, is not answered.
+      return required && values.length === 0 ? [] : [[key, values.includes('true')]];
+    }
+    if (values.length === 0) return [];
+    return [[key, kind === 'choices' ? values : values[0]?.replaceAll('\r\n', '\n')]];
+  });
+  return Object.fromEntries(answers);
+}

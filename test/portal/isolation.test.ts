@@ -1,0 +1,188 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
+import { browse } from '../pages/browse.ts';
+import { batchOf, payee } from '../program/payouts/fixture.ts';
+import { openShop, type Shop } from '../shop.ts';
+import { formAt, signedIn } from './partner_browser.ts';
+
+const rail = await startRail();
+const receiver = await startReceiver();
+
+/** All addresses of the portal, as its files have them. */
+const routes = globSync('src/portal/*.ts', { cwd: join(import.meta.dirname, '../..') })
+  .flatMap((file) => [
+    ...readFileSync(join(import.meta.dirname, '../..', file), 'utf8').matchAll(/\.(get|post)\(\s*'(\/portal[^']*)'/g),
+  ])
+  .map(([, method, path]) => ({ method: method as 'get' | 'post', path: path as string }));
+
+/** A partner who has one of each thing that a page of the portal shows. */
+async function furnished(shop: Shop): Promise<{ partner: Json; ids: string[] }> {
+  const { merchant } = shop;
+  const partner = await payee(shop, [7000]);
+  const link = await shop.link(partner);
+  const endpoint = await shop.endpoint(receiver.url, { partner_id: partner.id });
+  await shop.coupon({ partner_id: partner.id });
+  const customer = await shop.referred(partner);
+  const sale = await shop.sale({ customer_id: customer.id });
+  const [commission] = (await shop.commissionsOf(sale)) as [Json];
+  await batchOf(shop);
+  const [payout] = (await shop.list('payouts', `partner_id=${partner.id}`)) as [Json];
+  let deliveries: Json[] = [];
+  await eventually(async () => {
+    deliveries = (await merchant.get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`)).data;
+    return deliveries.length > 0;
+  }, 'a delivery');
+  return {
+    partner,
+    ids: [link.id, endpoint.id, commission.id, payout.id, (deliveries[0] as Json).id, customer.id, sale.id],
+  };
+}
+
+t.test('what is of another partner or organization is on no page, and its ids are not found', async (t) => {
+  t.ok(routes.filter(({ path }) => path.includes(':')).length >= 8, 'the addresses are found in the files');
+  const shop = await openShop(rail, { holding_period_days: 0 });
+  const other = await openShop(rail, { holding_period_days: 0 });
+  await Promise.all([shop.rule(), other.rule()]);
+  const [mine, theirs, foreign] = [await furnished(shop), await furnished(shop), await furnished(other)];
+  const browser = await signedIn(shop, mine.partner.id, rail.address);
+  const stranger = browse(rail.address);
+  const others = [theirs, foreign].flatMap(({ partner, ids }) => [partner.id, partner.email, partner.handle, ...ids]);
+  let asked = 0;
+  for (const { method, path } of routes.filter(({ path }) => !path.includes('sign_'))) {
+    if (!path.includes(':id')) {
+      if (method === 'post') continue;
+      const page = await browser.get(path);
+      t.equal(page.status, 200, path);
+      t.same(
+        others.filter((one) => page.html.includes(one)),
+        [],
+        path,
+      );
+      t.equal((await stranger.get(path)).path, '/portal/sign_in', path);
+      continue;
+    }
+    for (const id of [...theirs.ids, ...foreign.ids, theirs.partner.id, 'x', '%00', '../../v1/programs']) {
+      const actions = path.includes(':action') ? ['ping', 'rotate', 'disable', 'enable', 'delete', 'nothing'] : [''];
+      for (const action of actions) {
+        const address = path.replace(':id', encodeURIComponent(id)).replace(':action', action);
+        const page = method === 'get' ? await browser.get(address) : await browser.post(address, {});
+        t.equal(page.status, 404, `${method} ${address}`);
+        asked++;
+      }
+    }
+    const [own] = mine.ids;
+    t.equal(
+      (await stranger.get(path.replace(':id', own as string))).path.startsWith('/portal/sign_in') || method === 'post',
+      true,
+      path,
+    );
+  }
+  t.ok(asked >= 150, `${asked} addresses`);
+  t.equal((await other.merchant.get(`/v1/webhook_endpoints/${foreign.ids[1]}`)).status, 'enabled');
+  for (const id of theirs.ids)
+    t.equal((await browser.get(`/portal/links?starting_after=${id}`)).status, 400, 'a cursor');
+});
+
+t.test('fields that name another partner or program change nothing of theirs', async (t) => {
+  const shop = await openShop(rail);
+  const [mine, theirs] = [await shop.partner(), await shop.partner()];
+  const browser = await signedIn(shop, mine.id, rail.address);
+  const page = await browser.get('/portal/links');
+  const fields = {
+    ...formAt(page, '/portal/links')?.fields,
+    value: 'forged',
+    partner_id: theirs.id,
+    program_id: 'prg_x',
+  };
+  await browser.post('/portal/links', fields);
+  t.match(await shop.list('links'), [{ partner_id: mine.id, value: 'forged' }]);
+  const handle = await browser.post('/portal/links', { ...fields, form_key: 'k2', value: theirs.handle });
+  t.equal(handle.status, 409, 'the handle of another partner');
+  t.notMatch(handle.html, theirs.email);
+  await browser.post('/portal/notifications', {
+    id: theirs.id,
+    handle: 'stolen',
+    status: 'suspended',
+    language_code: 'fr',
+  });
+  t.match(await shop.merchant.get(`/v1/partners/${theirs.id}`), { handle: theirs.handle, language_code: null });
+  t.match(await shop.merchant.get(`/v1/partners/${mine.id}`), {
+    handle: mine.handle,
+    status: 'active',
+    language_code: 'fr',
+  });
+});
+
+t.test(
+  'a partner who is suspended, declined or deleted is signed out with the next page, and a form of another site is refused',
+  async (t) => {
+    const shop = await openShop(rail);
+    const [suspended, deleted, visited] = await Promise.all([1, 2, 3].map(() => shop.partner()));
+    const browsers = await Promise.all(
+      [suspended, deleted, visited].map((one) => signedIn(shop, (one as Json).id, rail.address)),
+    );
+    await shop.merchant.patch(`/v1/partners/${suspended?.id}`, { status: 'suspended' });
+    await shop.merchant.delete(`/v1/partners/${deleted?.id}`);
+    for (const browser of browsers.slice(0, 2)) {
+      t.equal((await browser.get('/portal/commissions')).path, '/portal/sign_in');
+      t.equal(
+        (await browser.post('/portal/links', { destination_url: 'https://acme.example.com/' })).path,
+        '/portal/sign_in',
+      );
+    }
+    const [, , browser] = browsers;
+    for (const headers of [{ origin: 'https://evil.example.com' }, { 'sec-fetch-site': 'cross-site' }] as Record<
+      string,
+      string
+    >[]) {
+      t.equal((await browser?.post('/portal/links', { value: 'evil' }, headers))?.status, 403);
+      t.equal(
+        (await browser?.post(`/join/${shop.program.subdomain}`, { email: 'eve@example.com' }, headers))?.status,
+        403,
+      );
+    }
+    t.same(await shop.list('links'), []);
+    const page = await browser?.get('/portal');
+    t.match(page?.headers, { 'content-security-policy': /frame-ancestors 'none'/, 'cache-control': /no-store/ });
+  },
+);
+
+t.test('the role of the portal sees the rows of one partner, whatever a statement asks for', async (t) => {
+  const shop = await openShop(rail, { holding_period_days: 0 });
+  await shop.rule();
+  const [mine, theirs] = [await furnished(shop), await furnished(shop)];
+  const client = await rail.store.database.connect();
+  t.teardown(() => client.release());
+  await client.query('begin');
+  await client.query('select core.open_partner_request($1, $2)', [shop.merchant.organization_id, mine.partner.id]);
+  for (const [table, column] of Object.entries({
+    'program.partner': 'id',
+    'program.link': 'partner_id',
+    'program.commission': 'partner_id',
+    'program.payout': 'partner_id',
+    'program.payout_method': 'partner_id',
+    'program.customer': 'partner_id',
+    'webhooks.endpoint': 'partner_id',
+  })) {
+    const { rows } = await client.query(`select distinct ${column} as of from ${table}`);
+    t.same(rows, [{ of: mine.partner.id }], table);
+  }
+  for (const [table, column] of [
+    ['webhooks.delivery', 'endpoint_id'],
+    ['program.payout_commission', 'payout_id'],
+  ]) {
+    const { rows } = await client.query(`select distinct ${column} as of from ${table}`);
+    t.equal(rows.length, 1, String(table));
+    t.ok(mine.ids.includes(rows[0].of), String(table));
+  }
+  for (const table of ['program.processor_event', 'program.rail', 'core.api_key', 'program.payout_batch'])
+    t.equal(
+      (await client.query(`select count(*)::int as n from ${table}`).catch(() => ({ rows: [{ n: 0 }] }))).rows[0].n,
+      0,
+      table,
+    );
+  await client.query('rollback');
+  t.ok(theirs.ids.length > 0);
+});

@@ -1,0 +1,297 @@
+import t from 'tap';
+import { language_codes } from '../../src/program/partners/mails/languages.ts';
+import { awayFromMidnight, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import { browse } from '../pages/browse.ts';
+import { bank } from '../program/payouts/fixture.ts';
+import { fresh, openShop } from '../shop.ts';
+import { formAt, signedIn } from './partner_browser.ts';
+
+const rail = await startRail();
+
+t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) => {
+  await awayFromMidnight();
+  const shop = await openShop(rail, {
+    name: `Tea & Co ${fresh('p')}`,
+    terms_url: 'https://acme.example.com/terms',
+    terms_version: 'May',
+    holding_period_days: 0,
+    min_payout_minor: 0,
+    questions: [
+      { key: 'audience', label: 'Who reads <you>?', kind: 'long_text', required: true },
+      { key: 'topics', label: 'About what?', kind: 'choices', options: ['Bread', 'Tea'] },
+      { key: 'adult', label: 'You are of age', kind: 'checkbox', required: true },
+    ],
+  });
+  const { merchant } = shop;
+  await shop.rule({ rate_value: 2000 });
+  const visitor = browse(rail.address);
+  const address = `/join/${shop.program.subdomain}`;
+  const page = await visitor.get(address);
+  t.equal(page.status, 200);
+  t.match(page.text, 'Who reads <you>?');
+  const email = `${fresh('joiner')}@example.com`;
+  const refused = await visitor.submit(formAt(page, address), {
+    email,
+    website_url: 'not a page',
+    'answers.audience': 'Bakers',
+  });
+  t.equal(refused.status, 400);
+  const kept = formAt(refused, address);
+  t.match(kept?.fields, { email, website_url: 'not a page', 'answers.audience': 'Bakers' });
+  t.match(refused.html, /This is required/);
+  const filled = {
+    ...kept?.fields,
+    website_url: 'https://tea.example.com',
+    'answers.adult': 'true',
+    'answers.topics': 'Tea',
+    terms: 'true',
+  };
+  const sent = await visitor.post(address, filled as Record<string, string>);
+  t.equal(sent.status, 200, sent.text);
+  t.match(sent.text, 'Look in your inbox');
+  const again = await browse(rail.address).post(address, {
+    ...(filled as Record<string, string>),
+    form_key: 'another',
+  });
+  t.equal(again.text, sent.text, 'whether an address is of a partner is not told');
+  const [application] = (await shop.list('applications')) as [Json];
+  t.match(application, { email, source: 'join_page', answers: { audience: 'Bakers', topics: ['Tea'], adult: true } });
+  t.equal((await shop.list('applications')).length, 1);
+
+  const waiting = await signedIn(shop, application.partner_id, rail.address);
+  t.match((await waiting.get('/portal')).text, 'being reviewed');
+  await merchant.post(`/v1/applications/${application.id}/approve`);
+  const home = await waiting.get('/portal');
+  t.match(home.text, 'Before your first payout');
+  t.match(home.text, '20%');
+
+  const links = await waiting.get('/portal/links');
+  const made = await waiting.submit(formAt(links, '/portal/links'), { label: 'News <letter>', value: 'my-news' });
+  t.match(made.path, /done=created/);
+  t.match(made.text, 'News <letter>');
+  const [link] = (await shop.list('links')) as [Json];
+  t.match(link, { value: 'my-news', partner_id: application.partner_id });
+  const taken = await waiting.submit(formAt(made, '/portal/links'), { value: 'my-news' });
+  t.equal(taken.status, 409);
+  t.equal(formAt(taken, '/portal/links')?.fields.value, 'my-news');
+  t.match(taken.html, /id="field-value-error">This is taken/);
+
+  const click = await merchant.post('/v1/clicks', {
+    program_id: shop.program_id,
+    value: 'my-news',
+    landing_url: 'https://acme.example.com/',
+    visitor_token: fresh('visitor'),
+  });
+  const customer = await shop.customer({ click_id: click.id, email: 'jane@gmail.example.com' });
+  await shop.sale({ customer_id: customer.id, amount_minor: 9900, tax_minor: 900 });
+  t.match((await waiting.get('/portal')).text, /Due \$19\.80/);
+  t.match((await waiting.get(`/portal/links/${link.id}`)).text, /Clicks 1 Visitors 1 Customers 1/);
+  const customers = await waiting.get('/portal/customers');
+  t.match(customers.text, 'j…@g….com');
+  t.notMatch(customers.html, 'gmail');
+  const [commission] = (await shop.list('commissions')) as [Json];
+  const why = await waiting.get(`/portal/commissions/${commission.id}`);
+  t.match(why.text, /Why this amount\?.*the customer is yours.*\$99\.00.*-\$9\.00.*20%/);
+
+  const choose = await waiting.get('/portal/payout_method');
+  t.ok(choose.links.includes('/portal/payout_method?method=bank_transfer'));
+  const account = await waiting.get('/portal/payout_method?method=bank_transfer');
+  const typed = {
+    iban: bank.details.iban,
+    again: bank.details.iban,
+    bic: bank.details.bic,
+    account_holder: 'Ada Lovelace',
+  };
+  const differs = await waiting.submit(formAt(account, '/portal/payout_method'), { ...typed, again: 'DE00' });
+  t.equal(differs.status, 400);
+  t.match(differs.html, /id="field-again-error"/);
+  const wrong = await waiting.submit(formAt(differs, '/portal/payout_method'), {
+    ...typed,
+    iban: 'DE00',
+    again: 'DE00',
+  });
+  t.match(wrong.html, /id="field-iban-error">This is not valid/);
+  const saved = await waiting.submit(formAt(wrong, '/portal/payout_method'), typed);
+  t.match(saved.text, /Saved\..*Bank transfer.*3000/);
+  t.notMatch(saved.html, bank.details.iban);
+  t.match(await merchant.get(`/v1/partners/${application.partner_id}`), {
+    completed_onboarding: true,
+    terms_version: 'May',
+  });
+
+  const { id: batch_id } = await merchant.post('/v1/payout_batches', { program_id: shop.program_id });
+  await eventually(
+    async () => (await merchant.get(`/v1/payout_batches/${batch_id}`)).progress.state === 'done',
+    'the batch',
+  );
+  const [payout] = (await shop.list('payouts')) as [Json];
+  t.match((await waiting.get('/portal')).text, 'Your next payout is due on');
+  await merchant.post(`/v1/payouts/${payout.id}/mark_paid`);
+  t.match((await waiting.get('/portal')).text, /Paid \$19\.80/);
+  t.match((await waiting.get('/portal/payouts')).text, /\$19\.80 Paid/);
+  t.match((await waiting.get(`/portal/payouts/${payout.id}`)).text, /Bank transfer.*Sale \$19\.80 Paid/);
+  await eventually(
+    async () => (await waiting.get(`/portal/payouts/${payout.id}/statement`)).status === 200,
+    'the statement',
+  );
+  t.match((await waiting.get(`/portal/payouts/${payout.id}/statement?format=csv`)).html, /,9900,1980,USD/);
+  const entries = await rail.query<Json>(sql`
+    select operation, partner_id from core.audit_entry where organization_id = ${merchant.organization_id} and partner_id is not null order by id`);
+  t.same(entries, [
+    { operation: 'links.create', partner_id: application.partner_id },
+    { operation: 'partners.put_payout_method', partner_id: application.partner_id },
+  ]);
+});
+
+t.test('postbacks: the secret once, a test, the log, sent again; three at most', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  const received = await startReceiver();
+  const browser = await signedIn(shop, partner.id, rail.address);
+  const page = await browser.get('/portal/postbacks');
+  const refused = await browser.submit(formAt(page, '/portal/postbacks'), { url: 'ftp://example.com' });
+  t.equal(refused.status, 400);
+  t.match(formAt(refused, '/portal/postbacks')?.fields, { url: 'ftp://example.com' });
+  const made = await browser.submit(formAt(page, '/portal/postbacks'), { url: received.url, description: 'Mine' });
+  t.match(made.text, /whsec_/, made.text);
+  const [endpoint] = (await shop.list('webhook_endpoints')) as [Json];
+  t.match(endpoint, { partner_id: partner.id, url: received.url });
+  const at = `/portal/postbacks/${endpoint.id}`;
+  t.notMatch((await browser.get(at)).html, 'whsec_');
+  await browser.submit(formAt(await browser.get(at), `${at}/ping`));
+  await shop.referred(partner);
+  await shop.referred(await shop.partner());
+  let log = await browser.get(at);
+  await eventually(async () => {
+    log = await browser.get(at);
+    return /referral\.created.*Delivered/.test(log.text) && /referral\.lead.*Delivered/.test(log.text);
+  }, 'the deliveries');
+  const [, delivery] =
+    log.links.find((href) => href.startsWith('/portal/deliveries/'))?.split('/portal/deliveries/') ?? [];
+  const shown = await browser.get(`/portal/deliveries/${delivery}`);
+  t.match(shown.text, /"partner_id"/);
+  const before = received.received.length;
+  t.match((await browser.submit(formAt(shown, `/portal/deliveries/${delivery}/replay`))).path, `${at}?done=replay`);
+  await eventually(async () => received.received.length > before, 'the replay');
+  for (let nth = 0; nth < 2; nth++)
+    await browser.submit(formAt(await browser.get('/portal/postbacks'), '/portal/postbacks'), { url: received.url });
+  const full = await browser.submit(formAt(await browser.get('/portal/postbacks'), '/portal/postbacks'), {
+    url: received.url,
+  });
+  t.equal(full.status, 400);
+  t.equal((await shop.list('webhook_endpoints')).length, 3);
+  t.match((await browser.submit(formAt(await browser.get(at), `${at}/delete`))).path, '/portal/postbacks?done=saved');
+  t.equal((await browser.get(at)).status, 404);
+});
+
+t.test('notifications, language, sessions, terms, a missing sale and a tax form', async (t) => {
+  const shop = await openShop(rail, { terms_url: 'https://acme.example.com/terms', require_tax_forms: true });
+  const { merchant, program_id } = shop;
+  const { id } = await shop.partner();
+  const [browser, elsewhere] = [await signedIn(shop, id, rail.address), await signedIn(shop, id, rail.address)];
+  const settings = await browser.get('/portal/notifications');
+  const form = formAt(settings, '/portal/notifications');
+  const { email_new_referral: _, ...fields } = { ...form?.fields, language_code: 'de' } as Record<string, string>;
+  const german = await browser.post('/portal/notifications', fields);
+  t.match(await merchant.get(`/v1/partners/${id}`), {
+    language_code: 'de',
+    email_new_referral: false,
+    email_payout_paid: true,
+  });
+  t.match(german.html, '<html lang="de">');
+  await browser.submit(formAt(german, '/portal/sessions'));
+  t.equal((await elsewhere.get('/portal')).path, '/portal/sign_in');
+  t.equal((await browser.get('/portal')).path, '/portal');
+
+  const terms = await browser.get('/portal/terms');
+  await merchant.patch(`/v1/programs/${program_id}`, { terms_version: 'June' });
+  const seen = formAt(terms, '/portal/terms')?.fields;
+  const late = await browser.post('/portal/terms', { ...seen, accept: 'true' });
+  t.equal(late.status, 400, 'another version came meanwhile');
+  const current = formAt(late, '/portal/terms');
+  await browser.post('/portal/terms', { ...current?.fields, accept: 'true' });
+  t.match(await merchant.get(`/v1/partners/${id}`), { terms_version: 'June' });
+
+  await shop.sale({ external_charge_id: 'order-77' });
+  const missing = await browser.get('/portal/missing_sale');
+  t.equal((await browser.submit(formAt(missing, '/portal/missing_sale'))).status, 400);
+  const claimed = await browser.submit(formAt(missing, '/portal/missing_sale'), {
+    external_charge_id: 'order-77',
+    note: 'Mine',
+  });
+  t.match(claimed.path, '/portal/missing_sale?done=sent', 'what was found is not told');
+  t.match(await shop.list('sale_claims'), [
+    { partner_id: id, finding: 'found_without_click', status: 'open', note: 'Mine' },
+  ]);
+
+  const data = new FormData();
+  data.append('file', new Blob(['%PDF-1.7 Ada'], { type: 'application/pdf' }), 'w9.pdf');
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const headers = { cookie, origin: rail.address };
+  const handed = await fetch(`${rail.address}/portal/tax_form`, {
+    method: 'POST',
+    body: data,
+    headers,
+    redirect: 'manual',
+  });
+  t.equal(handed.headers.get('location'), '/portal/tax_form?done=saved');
+  t.match(await merchant.get(`/v1/partners/${id}/tax_form`), { status: 'submitted' });
+  const [stored] = await rail.query<{ content: Buffer }>(
+    sql`select content from program.tax_form where partner_id = ${id}`,
+  );
+  t.match(rail.services.vault.decrypt(stored?.content as Buffer, id), '"name":"w9.pdf"');
+  data.set('file', new Blob(['<script>'], { type: 'text/html' }), 'w9.html');
+  t.equal((await fetch(`${rail.address}/portal/tax_form`, { method: 'POST', body: data, headers })).status, 400);
+});
+
+t.test('pages to join: private groups, pauses, and other languages', async (t) => {
+  const shop = await openShop(rail, { name: fresh('Joinable') });
+  const { merchant, program_id, program } = shop;
+  const group = await merchant.post('/v1/groups', {
+    program_id,
+    name: 'Inner circle',
+    is_private: true,
+    landing_url: 'https://acme.example.com/inner',
+  });
+  const path = `/join/${program.subdomain}/${group.slug}`;
+  const visitor = browse(rail.address);
+  t.equal((await visitor.get('/join/nobody-has-this')).status, 404);
+  t.equal((await visitor.get(`/join/${program.subdomain}/nobody`)).status, 404);
+  t.equal((await visitor.get(path)).status, 404);
+  t.equal((await visitor.get(`${path}?invitation=forged`)).status, 410);
+  const { token } = await merchant.post(`/v1/groups/${group.id}/invitation`);
+  const page = await visitor.get(`${path}?invitation=${token}`);
+  t.ok(page.links.includes('https://acme.example.com/inner'));
+  const email = `${fresh('invited')}@example.com`;
+  t.match((await visitor.submit(formAt(page, path), { email, language_code: 'es' })).html, '<html lang="es">');
+  const [application] = (await shop.list('applications')) as [Json];
+  t.match(application, { email, group_id: group.id });
+  t.match(await merchant.get(`/v1/partners/${application.partner_id}`), { language_code: 'es', group_id: group.id });
+  t.equal((await visitor.post(path, { email: 'eve@example.com' })).status, 404, 'without the invitation');
+  await merchant.patch(`/v1/programs/${program_id}`, { status: 'paused' });
+  t.equal((await visitor.get(`/join/${program.subdomain}`)).status, 409);
+});
+
+t.test('every page is there in six languages, each with its own words', async (t) => {
+  const shop = await openShop(rail, { require_tax_forms: true });
+  const { id } = await shop.partner();
+  await shop.sale({ partner_id: id });
+  const browser = await signedIn(shop, id, rail.address);
+  const titles: string[] = [];
+  for (const language of language_codes) {
+    await shop.merchant.patch(`/v1/partners/${id}`, { language_code: language });
+    const home = await browser.get('/portal');
+    const pages = home.links.filter((href) => href.startsWith('/portal'));
+    t.equal(new Set(pages).size >= 11, true, pages.join());
+    for (const page of await Promise.all([...new Set(pages)].map((href) => browser.get(href)))) {
+      t.equal(page.status, 200, page.path);
+      t.match(page.html, `<html lang="${language}">`, page.path);
+      t.notMatch(page.html, /undefined|\[object|NaN/, page.path);
+    }
+    const [, title = ''] = /<h1>(.*)<\/h1>/.exec((await browser.get('/portal/missing_sale')).html) ?? [];
+    titles.push(title);
+  }
+  t.equal(new Set(titles).size, language_codes.length, titles.join());
+  const asked = browse(rail.address);
+  t.match((await asked.get('/portal/sign_in')).html, '<html lang="en">');
+});
