@@ -19,7 +19,9 @@ export interface Tab {
 /** Opens a page in a new profile, in the one Chromium of the test file. Each host below `.test` is this machine, whose certificates are accepted. */
 export async function openTab(options: BrowserContextOptions = {}): Promise<Tab> {
   browser ??= startChromium();
-  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, ...options });
+  // With its own name, which says HeadlessChrome, it is a bot.
+  const userAgent = `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${(await browser).version()} Safari/537.36`;
+  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, userAgent, ...options });
   const errors: string[] = [];
   context.on('weberror', (error) => errors.push(error.error().message));
   context.on('console', (message) => {

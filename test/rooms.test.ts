@@ -38,6 +38,7 @@ const layers = [
   'program/partners',
   'program/tracking',
   'program/customers',
+  'program/snippet',
   'program/sales',
   'program/commissions program/risk',
   'program/payouts program/payouts/credentials',

@@ -36,6 +36,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'api_keys.create': async () => ({ scopes: ['keys:write'], for_user: false }),
   'links.create': async () => ({ value: fresh('link') }),
   'clicks.create': async (world) => ({ value: (await world.fixture('links')).value }),
+  'publishable_keys.create': async () => ({ allowed_origins: ['https://acme.example.com'] }),
   'customers.create': async (world, given) =>
     given.partner_id === undefined ? { click_id: (await world.make('clicks')).id } : {},
   'sales.create': async (world, given) =>
@@ -81,6 +82,7 @@ const special_value: Record<string, (world: World) => Promise<unknown>> = {
   'api_keys.update: scopes': async () => ['keys:write'],
   'api_keys.update: ip_ranges': async () => ['127.0.0.0/8'],
   'api_keys.update: expires_at': async () => new Date(Date.now() + 3_600_000).toISOString(),
+  'publishable_keys.update: allowed_origins': async () => ['https://acme.example.com'],
   // A key of a member makes no owners.
   'users.update: role': async () => 'member',
   'inboxes.update: smtp': async (world) => (await world.mailbox()).smtp,

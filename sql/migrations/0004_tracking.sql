@@ -107,6 +107,7 @@ create table program.customer (
   identifier text,
   status text not null constraint customer_status_known check (status in ('lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended')),
   tracked_by text not null constraint customer_tracked_by_known check (tracked_by in ('link', 'coupon', 'manual', 'api')),
+  verified boolean not null default true,
   lead_at timestamptz(3),
   converted_at timestamptz(3),
   known_from timestamptz(3),
@@ -130,6 +131,7 @@ create table program.customer (
   foreign key (organization_id, referral_id) references program.referral
 );
 comment on table program.customer is 'A customer who is attributed to a partner, from sign-up on.';
+comment on column program.customer.verified is 'False: a browser told of the customer, and no server has vouched for it.';
 comment on column program.customer.deleted_at is 'When the person was erased: the row keeps what belongs to the money, and identifies nobody.';
 comment on column program.customer.known_from is
   'When the sale happened that recorded the customer: what happened before was not theirs yet. Null: known from the beginning.';
@@ -462,3 +464,27 @@ create unique index risk_flag_one_open on program.risk_flag (organization_id, pr
 call core.protect_tenant_table('program.risk_flag');
 
 call core.ensure_weekly_partitions('program.click', 'clk', now(), now() + interval '5 weeks');
+
+create table program.publishable_key (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  name text not null,
+  mode text not null constraint publishable_key_mode_known check (mode in ('live', 'test')),
+  key text collate "C" not null constraint publishable_key_unique unique,
+  allowed_origins text[] not null constraint publishable_key_has_origins check (cardinality(allowed_origins) > 0),
+  signing_secret bytea not null,
+  setup text constraint publishable_key_setup_known check (setup in ('first_party', 'same_site', 'third_party')),
+  last_used_at timestamptz(3),
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.publishable_key is 'A key that stands in web pages: it records clicks and leads, and opens nothing else.';
+comment on column program.publishable_key.key is 'Public: it is stored as it is.';
+comment on column program.publishable_key.signing_secret is 'AES-256-GCM; the merchant''s server signs leads by it.';
+comment on column program.publishable_key.setup is 'How the page that used it last reached the service. Null: never, or a browser that does not say.';
+create index publishable_key_by_program on program.publishable_key (organization_id, program_id, id);
+call core.protect_tenant_table('program.publishable_key');

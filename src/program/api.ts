@@ -48,6 +48,8 @@ import { reportOperations } from './reports/report.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { disputeReadOperations } from './sales/dispute.ts';
 import { refundReadOperations } from './sales/refund.ts';
+import { publishableKeyOperations } from './snippet/publishable_key.ts';
+import { mountTracking } from './snippet/track.ts';
 import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
 import { referralOperations } from './tracking/referral.ts';
@@ -94,6 +96,7 @@ export const api: ProductApi = {
       ...linkOperations,
       ...couponOperations,
       ...clickOperations,
+      ...publishableKeyOperations,
       ...referralOperations,
       ...customerOperations,
       ...signUpOperations,
@@ -134,6 +137,7 @@ export const api: ProductApi = {
   ],
   mountRoutes(...given) {
     mountShortLinks(...given);
+    mountTracking(...given);
     mountRailWebhooks(...given);
     mountProcessorWebhooks(...given);
   },

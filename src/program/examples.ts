@@ -95,6 +95,12 @@ const sale_claim = {
   ...{ finding: 'not_found', sale_id: null, processor_event_id: null, status: 'open' },
   ...{ resolution_note: null, resolved_at: null, created_at: times.change, updated_at: times.change },
 };
+const publishable_key = {
+  ...{ id: sampleId('pub'), program_id: program.id, name: 'Website', mode: 'live' },
+  ...{ key: 'rail_pk_live_c2FtcGxlLXNhbXBsZS1zYW1wbGUtc2Ft', allowed_origins: ['https://acme.example.com'] },
+  ...{ setup: 'first_party', last_used_at: times.change, revoked_at: null },
+  ...{ created_at: times.program, updated_at: times.program },
+};
 const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
 const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
 
@@ -110,7 +116,7 @@ export const examples: Examples = {
     },
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
-    ...{ rail, processor, processor_event, sale_claim },
+    ...{ rail, processor, processor_event, sale_claim, publishable_key },
     ...access_records,
     inbound_signing: { required: false, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
@@ -174,6 +180,18 @@ export const examples: Examples = {
       },
       reply: { referral_id: null },
     },
+    'publishable_keys.create': {
+      body: pick(publishable_key, 'program_id', 'name', 'allowed_origins'),
+      reply: {
+        ...{ setup: null, last_used_at: null, signing_secret: `rail_sig_${'c2FtcGxl'.repeat(5)}c2E` },
+        snippet: `<script async src="https://rail.example.com/rail.js" data-key="${publishable_key.key}"></script>`,
+      },
+    },
+    'publishable_keys.update': {
+      body: { allowed_origins: ['https://acme.example.com', 'https://app.acme.example.com'] },
+      reply: { ...changed, allowed_origins: ['https://acme.example.com', 'https://app.acme.example.com'] },
+    },
+    'publishable_keys.revoke': { reply: { ...changed, revoked_at: times.change } },
     'referrals.delete': { body: { reason: 'deleted_by_hand' } },
     'customers.create': {
       body: {

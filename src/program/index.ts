@@ -36,6 +36,7 @@ export const program: Product = {
     { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
     { table: 'program.rail', id: 'id', columns: ['credentials'] },
     { table: 'program.processor', id: 'id', columns: ['credentials'] },
+    { table: 'program.publishable_key', id: 'id', columns: ['signing_secret'] },
   ],
   checks: async () => (await import('./checks.ts')).checks,
   audits: [

@@ -20,7 +20,8 @@ select
   c.converted_at,
   case when (select data.sees_personal()) then c.metadata end as metadata,
   c.created_at,
-  c.updated_at
+  c.updated_at,
+  c.verified
 from program.customer c
 where c.organization_id = (select data.organization_id())
   and c.deleted_at is null;
@@ -44,6 +45,7 @@ comment on column data.customer.converted_at is 'When the customer first paid. N
 comment on column data.customer.metadata is 'Your own data about the customer, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.customer.created_at is 'When it was recorded.';
 comment on column data.customer.updated_at is 'When it last changed.';
+comment on column data.customer.verified is 'False: a browser told of the customer, and no server has vouched for it.';
 
 create or replace view data.sale with (security_barrier = true) as
 select

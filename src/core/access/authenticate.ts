@@ -31,12 +31,12 @@ export const unlimited = (): RateLimit => ({
 
 /** The mode that the responses to this request are labelled with: known from the key's prefix before the key is looked up. */
 export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
-  bearer(headers)?.startsWith('rail_test_') ?? false;
+  /^rail_(?:pk_)?test_/.test(bearer(headers) ?? '');
 
 /**
  * Finds the key and counts the request, in a round trip of its own, or in none.
  * @param address where the request comes from
- * @throws Problem missing_api_key, invalid_api_key, revoked_api_key, expired_api_key, ip_not_allowed
+ * @throws Problem missing_api_key, insufficient_scope, invalid_api_key, revoked_api_key, expired_api_key, ip_not_allowed
  */
 export async function authenticate(
   leases: KeyLeases,
@@ -49,6 +49,7 @@ export async function authenticate(
     throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.", {
       param: 'Authorization',
     });
+  refusePublishable(secret);
   const counted = await leases.count(database, secret, asked);
   if (!counted)
     throw new Problem('invalid_api_key', 'The API key does not exist. Check that it was copied completely.');
@@ -65,6 +66,16 @@ export async function authenticate(
       `The API key cannot be used from ${address}. Send the request from a network in its 'ip_ranges', or change them.`,
     );
   return { ...key, secret, rate: { limit: rate_limit, remaining, reset: second + 1 } };
+}
+
+/** A publishable key stands in web pages, where anybody reads it. @throws Problem insufficient_scope */
+function refusePublishable(secret: string): void {
+  if (!secret.startsWith('rail_pk_')) return;
+  throw new Problem(
+    'insufficient_scope',
+    'A publishable key records clicks and leads of web pages, and opens nothing else. Use a secret key, on your server.',
+    { param: 'Authorization' },
+  );
 }
 
 /** @throws Problem rate_limit_exceeded */

@@ -36,6 +36,10 @@ export const problems = {
   ),
   insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
   ip_not_allowed: entry('permission_error', 'The key cannot be used from the address of this request.'),
+  origin_not_allowed: entry(
+    'permission_error',
+    'The publishable key cannot be used by pages of the origin of this request.',
+  ),
   key_not_allowed: entry(
     'permission_error',
     'A key cannot create or change a key that may do more than itself, or that belongs to another user.',

@@ -82,6 +82,11 @@ export const customers = resource({
       .describe(
         'How the customer was attributed: `link` (a link or handle), `coupon`, `manual`, or `api` (an id in a request).',
       ),
+    verified: z
+      .boolean()
+      .describe(
+        'False if a browser recorded the customer with a publishable key, and nothing that only your server can send has confirmed it. Set it to true once you have.',
+      ),
     lead_at: timestamp.nullable().describe('When the customer signed up.'),
     converted_at: timestamp.nullable().describe('When the customer first paid. Null until then.'),
     metadata: storedMetadata,
@@ -145,6 +150,7 @@ export const customerOperations: Operation[] = [
         identifier: externalId.nullable(),
         status: writable_status,
         partner_id: id('part'),
+        verified: z.boolean(),
         metadata,
       })
       .partial(),
@@ -167,6 +173,8 @@ export interface CustomerFields {
   external_subscription_id?: string | undefined;
   status?: Customer['status'] | undefined;
   converted_at?: string | undefined;
+  /** False: a browser says so. */
+  verified?: boolean | undefined;
   /** The time of the sale that records the customer, if it was sent with one. */
   known_from?: string | undefined;
   metadata?: Customer['metadata'] | undefined;

@@ -112,7 +112,7 @@ export const referral = {
 export const customer = {
   ...{ id: customer_id, program_id, partner_id, referral_id, link_id, coupon_id: null, processor: null },
   ...{ external_customer_id: 'cus_0001', external_subscription_id: 'sub_0001', email: 'grace@customer.example.com' },
-  ...{ name: 'Grace Hopper', identifier: 'user_42', status: 'active', tracked_by: 'link' },
+  ...{ name: 'Grace Hopper', identifier: 'user_42', status: 'active', tracked_by: 'link', verified: true },
   ...{ lead_at: times.sign_up, converted_at: times.sale, metadata: null },
   ...created(times.sign_up, times.sale),
 };

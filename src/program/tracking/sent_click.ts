@@ -48,7 +48,7 @@ const SentClick = z.strictObject({
   country: visitorCountry.optional(),
   device: text.max(64).optional(),
 });
-type SentClick = z.infer<typeof SentClick>;
+export type SentClick = z.infer<typeof SentClick>;
 
 const sent_details = {
   landing_url: urlDetail(landing_url),
@@ -124,7 +124,7 @@ export const clickOperations: Operation[] = [
 ];
 
 /** @returns what each click came to: a problem where it was not recorded */
-async function recordSentClicks(
+export async function recordSentClicks(
   { tx, services }: { tx: Tx; services: Services },
   sent: Member<SentClick>[],
   targets: Target[],
@@ -165,14 +165,14 @@ const noTarget = ({ param, value }: Pick<SentClick, 'param' | 'value'>): Problem
 type Sought = Pick<SentClick, 'program_id' | 'param' | 'value'>;
 
 /** The partner that a click is through: null where the program has none whose clicks are recorded. */
-interface Target {
+export interface Target {
   program_status: Program['status'] | null;
   partner_id: string | null;
   link_id: string | null;
 }
 
 /** Finds the targets. A value that is not found is searched again without invisible characters. */
-async function targetsOf(tx: Tx, sought: Sought[]): Promise<Target[]> {
+export async function targetsOf(tx: Tx, sought: Sought[]): Promise<Target[]> {
   const targets = await findTargets(tx, sought);
   const again = sought
     .map(({ value, ...one }, nth) => ({
