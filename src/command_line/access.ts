@@ -82,10 +82,40 @@ export function addAccessCommands(rail: Command): void {
     .description('Changes the name or the role of a user. The last owner keeps the role.')
     .argument('<id>', 'id of the user: usr_…')
     .option('--name <name>', "the person's name", filled)
-    .addOption(new Option('--role <role>', 'owner or member').choices(['owner', 'member']))
+    .addOption(
+      new Option('--role <role>', 'what the person may do in the dashboard').choices([
+        'owner',
+        'admin',
+        'finance',
+        'member',
+        'viewer',
+      ]),
+    )
     .addOption(json())
     .addHelpText('after', example('npx --no rail user update usr_… --role owner'))
     .action(async (id, options) => (await import('../commands/access/user.ts')).updateOrgUser(id, options));
+
+  user
+    .command('sign-in')
+    .summary('prints a link that signs a user in to the dashboard')
+    .description(
+      'Prints a link that signs a person in to the dashboard, once, within 15 minutes. Whoever has it is that person, so give it to nobody else.',
+    )
+    .argument('<id>', 'id of the user: usr_…')
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail user sign-in usr_…'))
+    .action(async (id, options) => (await import('../commands/access/sign_in.ts')).printSignInLink(id, options));
+
+  user
+    .command('forget-app')
+    .summary('forgets the authenticator app of a user')
+    .description(
+      'Forgets the authenticator app of a person who has lost it, and ends their sessions. They set up another one.',
+    )
+    .argument('<id>', 'id of the user: usr_…')
+    .addOption(json())
+    .addHelpText('after', example('npx --no rail user forget-app usr_…'))
+    .action(async (id, options) => (await import('../commands/access/sign_in.ts')).forgetApp(id, options));
 
   user
     .command('remove')

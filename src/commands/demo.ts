@@ -7,11 +7,16 @@ import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { createKey } from '../core/access/api_key.ts';
 import { createOrganization } from '../core/access/organization.ts';
+import { makeSignInLink } from '../core/access/session.ts';
 import { sha256 } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
-import { type Store, transaction } from '../core/postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../core/postgres/transaction.ts';
+import { operationOf, perform } from '../core/resource/perform.ts';
 import type { Services } from '../core/resource/services.ts';
+import { Problem } from '../core/values/problem.ts';
 import { products } from '../products.ts';
+import { createPartnerOperations } from '../program/partners/create_partner.ts';
+import { createMagicLink } from '../program/partners/magic_link.ts';
 
 /** Besides these, the id of each product's record, as `program_id`. */
 const Demo = z
@@ -55,6 +60,49 @@ export async function keepDemo(
   };
   await writeDemo(config, demo);
   return demo;
+}
+
+/** The pages that a first visitor opens. */
+export interface DemoLinks {
+  dashboard: string;
+  portal: string;
+}
+
+/** Links that sign in to the dashboard as the owner, and to the portal as a partner of the program, which is made once. */
+export async function demoLinks(
+  { store, services }: { store: Store; services: Services },
+  { organization_id, program_id, base_url }: Demo,
+): Promise<DemoLinks> {
+  const [owner] = await run<{ id: string }>(
+    store.database,
+    sql`select id from core.user_account
+      where organization_id = ${organization_id} and role = 'owner' and removed_at is null order by id limit 1`,
+  );
+  if (!owner) throw new Error('The demo organization has no owner.');
+  const partner_id = await transaction(store, { organization_id, request_id: null }, (tx) =>
+    openDemoPartner(tx, String(program_id), services),
+  );
+  return transaction(store, { organization_id: null, request_id: null }, async (tx) => ({
+    dashboard: `${base_url}/dashboard/sign_in?token=${await makeSignInLink(tx, organization_id, owner.id)}`,
+    portal: (await createMagicLink(tx, organization_id, partner_id, base_url)).url,
+  }));
+}
+
+const demo_partner = 'partner@demo.example.com';
+
+async function openDemoPartner(tx: Tx, program_id: string, services: Services): Promise<string> {
+  const known = await tx.maybe<{ id: string }>(sql`
+    select p.id from program.partner p
+    where p.organization_id = ${tx.organization_id} and p.program_id = ${program_id} and p.deleted_at is null and p.email_key = ${demo_partner}`);
+  if (known) return known.id;
+  const operation = operationOf(createPartnerOperations, 'partners.create');
+  const made = await perform<{ id: string }>(
+    tx,
+    { operation, by: 'demo', services },
+    { body: { program_id, email: demo_partner, first_name: 'Demo', handle: 'demo' } },
+  );
+  if (made instanceof Problem) throw made;
+  return made.id;
 }
 
 const demoFile = ({ RAIL_DATA_DIR }: Config): string => join(RAIL_DATA_DIR, 'demo.json');

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Config, readConfig } from '../config.ts';
 import { isEveryAddress, localUrl } from '../service.ts';
-import { type Demo, demos, keepDemo } from './demo.ts';
+import { type Demo, type DemoLinks, demoLinks, demos, keepDemo } from './demo.ts';
 import { listenOn, type Running, runProcess, startWorkerOf } from './process.ts';
 import { logFile } from './start_log.ts';
 import { stopParts, stopped } from './stop.ts';
@@ -30,7 +30,14 @@ async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
     const base_url = localUrl(config.HOST, listening.port);
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
-    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url, world?.fields), endLine(config));
+    const demo = await keepDemo(running, base_url, world?.fields);
+    const links = demo && (await demoLinks(running, demo));
+    print(
+      base_url,
+      notesOn(config, listening.port),
+      demo && links ? aboutDemo(demo, links) : aboutKeys,
+      endLine(config),
+    );
     await stopped(stopping);
   } finally {
     await stopParts({ app, worker }, running);
@@ -54,14 +61,14 @@ function notesOn({ HOST, PORT, BASE_URL }: Config, port: number): string[] {
   return notes;
 }
 
-function print(base_url: string, notes: string[], demo: Demo | undefined, end: string): void {
+function print(base_url: string, notes: string[], about: string[], end: string): void {
   const lines = [
     '',
     ...notes.flatMap((note) => [note, '']),
     `Rail is running on ${base_url}`,
     `Its API is described at ${base_url}/docs`,
     '',
-    ...(demo ? aboutDemo(demo) : aboutKeys),
+    ...about,
     '',
     end,
     '',
@@ -76,7 +83,7 @@ const aboutKeys = [
   "  This database has organizations. Make a key with 'npx --no rail key create'; 'npx --no rail org list' shows whose it can be.",
 ];
 
-const aboutDemo = (demo: Demo): string[] => [
+const aboutDemo = (demo: Demo, links: DemoLinks): string[] => [
   `  Organization  ${demo.organization_id}`,
   ...demos.map(({ noun }) => `  ${noun.charAt(0).toUpperCase()}${noun.slice(1).padEnd(13)}${demo[`${noun}_id`]}`),
   `  API key       ${demo.api_key}`,
@@ -85,6 +92,11 @@ const aboutDemo = (demo: Demo): string[] => [
   ...(demo.smtp_port
     ? [`  Inbox         ${demo.inbox_email} at localhost:${demo.smtp_port} (SMTP), :${demo.imap_port} (IMAP)`]
     : []),
+  '',
+  'Open in a browser (each link works once, within 15 minutes):',
+  '',
+  `  Dashboard  ${links.dashboard}`,
+  `  Portal     ${links.portal}`,
   '',
   'Try:',
   '',

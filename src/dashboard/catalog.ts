@@ -25,7 +25,7 @@ export function catalogOf(operations: Operation[]): Catalog {
   const by_name = new Map(operations.map((one) => [one.name, one]));
   const tags_by_prefix = new Map<string, string>();
   for (const operation of operations) {
-    if (!operation.name.endsWith('.get')) continue;
+    if (!operation.name.endsWith('.get') || paramsOf(operation).length !== 1) continue;
     const [example] = schemaOf(operation, 'reply').properties?.id?.examples ?? [];
     const prefix = /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(String(example))?.[1];
     if (prefix && !tags_by_prefix.has(prefix)) tags_by_prefix.set(prefix, operation.tag);

@@ -39,6 +39,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   {
     title: 'Recruitment',
     items: [
+      ['board', 'Board'],
       ['brands'],
       ['prospects'],
       ['lists'],

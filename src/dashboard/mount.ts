@@ -10,15 +10,20 @@ import { bodyOf, typedOf } from '../pages/form.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, takeForms } from '../pages/person.ts';
-import { perform, type Reply, sendFile } from '../pages/run.ts';
+import { perform, type Reply, sendFile, type Use } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { confirm, mountAccount } from './account.ts';
+import { boardPage } from './board.ts';
 import { actionTitle, catalogOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
 import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultContent } from './form_page.ts';
-import { sendDashboard, service } from './frame.ts';
+import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
+import { integrationsPage } from './integrations.ts';
 import { listContent, queryOf } from './list_page.ts';
 import { nameOf, recordContent, recordFacts } from './record_page.ts';
+import { relatedContent } from './related.ts';
+import { reportsPage } from './reports.ts';
+import { reviewPage } from './review.ts';
 import { mayDo, needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { hrefOf } from './values.ts';
@@ -82,6 +87,14 @@ function failed(error: unknown, request: FastifyRequest, reply: FastifyReply, se
   return sendHtml(reply, problem.status, { title, of: service, content });
 }
 
+/** The pages that are no reading of one operation. */
+const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>> = {
+  review: reviewPage,
+  reports: reportsPage,
+  board: boardPage,
+  integrations: integrationsPage,
+};
+
 type Visiting = (request: FastifyRequest) => DashboardVisit;
 
 /** @throws Problem resource_not_found where no operation has the name */
@@ -96,6 +109,13 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request);
     return sendDashboard(reply, visit, { ...(await homePage(visit)), at: '' });
   });
+
+  for (const [path, make] of Object.entries(by_hand)) {
+    app.get(`/dashboard/${path}`, async (request, reply) => {
+      const visit = visiting(request);
+      return sendDashboard(reply, visit, { ...(await make(visit)), at: path });
+    });
+  }
 
   app.get('/dashboard/search', async (request, reply) => {
     const visit = visiting(request);
@@ -131,14 +151,15 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const { tag, id } = request.params as { tag: string; id: string };
     const operation = operationOf(visit, `${tag}.get`, true);
     const [param = 'id'] = paramsOf(operation);
-    const { record, chosen } = await readPage(visit, async (use) => ({
-      record: await use(operation.name, { params: { [param]: id } }),
-    }));
+    const { record, below, chosen } = await readPage(visit, async (use) => {
+      const record: Reply = await use(operation.name, { params: { [param]: id } });
+      return { record, below: await relatedContent(visit, use, tag, record) };
+    });
     const { done } = queryOf(request.query);
     const said = done === undefined ? undefined : notice(`Done: ${done}.`);
     return sendDashboard(reply, visit, {
       title: nameOf(record),
-      content: recordContent(visit, tag, id, record, said),
+      content: recordContent(visit, tag, id, record, { said, below }),
       at: tag,
       chosen,
     });
@@ -166,14 +187,14 @@ async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operat
   const properties = schemaOf(operation, 'query').properties ?? {};
   const title = actionTitle(catalog, operation);
   const is_list = schemaOf(operation, 'reply').properties?.data !== undefined;
-  const { answer, chosen } = await readPage(visit, async (use, { program_id }) => {
-    const query = {
-      ...given,
-      ...(properties.program_id && program_id !== undefined ? { program_id } : {}),
-      ...(properties.limit && is_list ? { limit: '25' } : {}),
-    };
+  const { answer, query, chosen } = await readPage(visit, async (use, { program_id }) => {
+    const query: Record<string, string> = { ...given };
+    if (properties.program_id && program_id !== undefined) query.program_id = program_id;
+    if (properties.limit && is_list) query.limit = '25';
+    const brand_id = await brandFor(operation, query, use);
+    if (brand_id !== undefined) query.brand_id = brand_id;
     const reply_or_problem: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
-    return { answer: reply_or_problem };
+    return { answer: reply_or_problem, query };
   });
   if (answer instanceof Problem)
     return sendDashboard(
@@ -187,13 +208,29 @@ async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operat
       },
       answer.status,
     );
-  const content = is_list ? listContent(visit, operation, given, answer, params) : html`${recordFacts(visit, answer)}`;
+  const content = is_list
+    ? listContent(
+        visit,
+        operation,
+        { ...given, ...(query.brand_id ? { brand_id: query.brand_id } : {}) },
+        answer,
+        params,
+      )
+    : html`${recordFacts(visit, answer)}`;
   return sendDashboard(reply, visit, {
     title: is_list ? listTitle(operation.tag) : title,
     content,
     at: operation.tag,
     chosen,
   });
+}
+
+/** A list of one brand shows the first one, unless another is asked for. */
+async function brandFor(operation: Operation, query: Record<string, string>, use: Use): Promise<string | undefined> {
+  const is_needed = schemaOf(operation, 'query').required?.includes('brand_id') && query.brand_id === undefined;
+  if (!is_needed) return undefined;
+  const { data } = await use('brands.list', { query: { limit: 1 } });
+  return data[0]?.id;
 }
 
 const problemOfInput = (error: unknown): Problem => {
@@ -258,6 +295,8 @@ function mountForms(app: FastifyInstance, visiting: Visiting): void {
         ? (parsedBulk(parts.typed.bulk ?? '') as object)
         : bodyOf(bodyFields(operation), parts.typed, parts.before);
       const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
+      const back = sent.get('back') ?? '';
+      if (/^\/dashboard\/[a-z_]+$/.test(back)) return reply.redirect(back, 303);
       return await answered(reply, visit, operation, answer);
     } catch (error) {
       if (!(error instanceof Problem) || error.status === 404) throw error;

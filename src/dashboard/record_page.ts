@@ -3,7 +3,7 @@ import type { Operation } from '../core/resource/operation.ts';
 import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
-import { actionsOn, actionTitle, type Catalog, listsOf, listTitle, viewsOf } from './catalog.ts';
+import { actionsOn, actionTitle, listsOf, listTitle, viewsOf } from './catalog.ts';
 import { addressOf } from './list_page.ts';
 import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
@@ -23,8 +23,13 @@ export const nameOf = (record: Record_): string =>
     .map((name) => record[name])
     .find((value) => typeof value === 'string' && value !== '') as string;
 
-export const recordContent = (visit: DashboardVisit, tag: string, id: string, record: Record_, hint?: Html): Html =>
-  html`${hint}${actionList(visit, tag, { id })}${recordFacts(visit, record)}${links(visit, tag, id)}`;
+export const recordContent = (
+  visit: DashboardVisit,
+  tag: string,
+  id: string,
+  record: Record_,
+  { said, below }: { said: Html | undefined; below: Html },
+): Html => html`${said}${actionList(visit, tag, { id })}${recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
 
 /** Buttons for what the role may do. The operation itself refuses what a state does not allow. */
 export function actionList(
@@ -44,11 +49,10 @@ function links({ catalog, role }: DashboardVisit, tag: string, id: string): Html
   const views = viewsOf(catalog, tag).filter(({ scope }) => mayDo(role, scope));
   const lists = listsOf(catalog, tag).filter(({ operation }) => mayDo(role, operation.scope));
   if (views.length + lists.length === 0) return false;
-  return html`<h2>More</h2><ul class="cards">${views.map((one) => html`<li><a class="card" href="${viewAddress(catalog, one, id)}">${actionTitle(catalog, one)}</a></li>`)}${lists.map(
+  return html`<h2>More</h2><ul class="cards">${views.map((one) => html`<li><a class="card" href="${viewAddress(one, id)}">${actionTitle(catalog, one)}</a></li>`)}${lists.map(
     ({ operation, filter }) =>
       html`<li><a class="card" href="${addressOf(catalog, operation)}?${filter}=${id}">${listTitle(operation.tag)}</a></li>`,
   )}</ul>`;
 }
 
-const viewAddress = (_: Catalog, { name, file }: Operation, id: string): string =>
-  file ? `/dashboard/see/${name}?id=${id}` : `/dashboard/see/${name}?id=${id}`;
+const viewAddress = ({ name }: Operation, id: string): string => `/dashboard/see/${name}?id=${id}`;

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { command } from '../command_process.ts';
 import { callerOf, eventually } from '../harness.ts';
+import { browse } from '../pages/browse.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
@@ -25,7 +26,11 @@ const addPartner = async (email: string) =>
   (await demoCaller()).post('/v1/partners', { program_id: (await readDemo()).program_id, email });
 const partnerEmails = async (): Promise<string[]> => {
   const { data } = await (await demoCaller()).get(`/v1/partners?program_id=${(await readDemo()).program_id}`);
-  return data.map(({ email }: { email: string }) => email).sort();
+  // The demo has a partner of its own, for the portal.
+  return data
+    .map(({ email }: { email: string }) => email)
+    .filter((email: string) => email !== 'partner@demo.example.com')
+    .sort();
 };
 
 async function started(process: RailProcess): Promise<string> {
@@ -70,6 +75,16 @@ t.test('the first start prints the address, the keys and a first request, and de
   t.equal((await fetch(`${url}/docs`)).status, 200);
   for (const fact of Object.values(demo)) t.match(first.said().stdout, fact as string);
   t.notMatch(first.said().stderr, demo.api_key, 'and the log holds no key');
+  for (const [area, greeting] of [
+    ['dashboard', /owner@demo\.example\.com/],
+    ['portal', /partner@demo\.example\.com|Demo/],
+  ] as const) {
+    const link = new RegExp(`${url}(/${area}/sign_in\\?token=\\S+)`).exec(first.said().stdout)?.[1] as string;
+    const browser = browse(url);
+    const home = await browser.submit((await browser.get(link)).forms[0]);
+    t.equal(home.path, `/${area}`);
+    t.match(home.text, greeting);
+  }
   t.match(first.said().stderr, /"count":\d+,"msg":"migrated"/);
   t.notMatch(first.said().stderr, 'migrations/0001_core.sql', 'nor the names of what was migrated');
 

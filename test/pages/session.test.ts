@@ -2,10 +2,10 @@ import sql from 'sql-template-tag';
 import t from 'tap';
 import { makeSignInLink } from '../../src/core/access/session.ts';
 import { base32, codeAt, stepOfCode } from '../../src/core/access/totp.ts';
-import { createUser } from '../../src/core/access/user.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { eventually, type Json, startRail } from '../harness.ts';
 import { type Browser, browse } from './browse.ts';
+import { signedIn } from './people.ts';
 
 const mails: { recipient: string; text: string }[] = [];
 const rail = await startRail({ own: { mailer: async ({ recipient, text }) => void mails.push({ recipient, text }) } });
@@ -18,18 +18,6 @@ async function mailTo(address: string): Promise<string> {
 }
 
 const service = { organization_id: null, request_id: null };
-
-/** A browser in which a new user of the organization has signed in. */
-async function signedIn(role = 'owner'): Promise<Browser & { user_id: string; email: string }> {
-  const email = `person_${crypto.randomUUID()}@example.com`;
-  const { id: user_id } = await createUser(rail.store.database, { organization_id: merchant.organization_id, email });
-  await rail.query(sql`update core.user_account set role = ${role} where id = ${user_id}`);
-  const token = await transaction(rail.store, service, (tx) => makeSignInLink(tx, merchant.organization_id, user_id));
-  const browser = browse(rail.address);
-  const page = await browser.get(`/dashboard/sign_in?token=${token}`);
-  await browser.submit(page.forms[0]);
-  return { ...browser, user_id, email };
-}
 
 t.test('codes are those of RFC 6238', async (t) => {
   const secret = Buffer.from('12345678901234567890');
@@ -100,7 +88,7 @@ t.test(
 );
 
 t.test('the cookie is for this host alone, and neither for scripts nor for forms of other sites', async (t) => {
-  const browser = await signedIn();
+  const browser = await signedIn(rail, merchant);
   const { user_id } = browser;
   const token = await transaction(rail.store, service, (tx) => makeSignInLink(tx, merchant.organization_id, user_id));
   const answer = await fetch(`${rail.address}/dashboard/sign_in`, {
@@ -124,7 +112,7 @@ t.test('the cookie is for this host alone, and neither for scripts nor for forms
 });
 
 t.test('a form of another site is refused, and nothing is done', async (t) => {
-  const browser = await signedIn();
+  const browser = await signedIn(rail, merchant);
   const fields = { name: 'Of another site' };
   for (const headers of [
     { origin: 'https://evil.example.com' },
@@ -140,7 +128,7 @@ t.test('a form of another site is refused, and nothing is done', async (t) => {
 
 t.test('a session ends when it is signed out, revoked, idle, too old, or its user is removed', async (t) => {
   const isIn = async (browser: Browser) => (await browser.get('/dashboard')).path === '/dashboard';
-  const out = await signedIn();
+  const out = await signedIn(rail, merchant);
   t.ok(await isIn(out));
   const cookie = new Map(out.cookies);
   await out.submit((await out.get('/dashboard')).forms.find(({ button }) => button === 'Sign out'));
@@ -153,17 +141,17 @@ t.test('a session ends when it is signed out, revoked, idle, too old, or its use
     sql`expires_at = now()`,
     sql`revoked_at = now()`,
   ]) {
-    const browser = await signedIn();
+    const browser = await signedIn(rail, merchant);
     await rail.query(sql`update core.session set ${change} where user_id = ${browser.user_id}`);
     t.notOk(await isIn(browser));
   }
-  const removed = await signedIn('member');
+  const removed = await signedIn(rail, merchant, 'member');
   await merchant.delete(`/v1/users/${removed.user_id}`);
   t.notOk(await isIn(removed));
 });
 
 t.test('an account shows its sessions, and ends the others', async (t) => {
-  const first = await signedIn();
+  const first = await signedIn(rail, merchant);
   const token = await transaction(rail.store, service, (tx) =>
     makeSignInLink(tx, merchant.organization_id, first.user_id),
   );
@@ -177,7 +165,7 @@ t.test('an account shows its sessions, and ends the others', async (t) => {
 });
 
 t.test('what opens access needs a code of an app, and the fifth wrong one ends the session', async (t) => {
-  const browser = await signedIn();
+  const browser = await signedIn(rail, merchant);
   const form = await browser.get('/dashboard/do/api_keys.create');
   t.match(form.text, /Set one up first/);
   const refused = await browser.submit(
@@ -235,7 +223,7 @@ t.test('what a page does is a request with a uuid, by the user, and is done once
     website_url: 'https://acme.example.com',
     currency: 'USD',
   });
-  const browser = await signedIn('member');
+  const browser = await signedIn(rail, merchant, 'member');
   const page = await browser.get(`/dashboard/do/partners.create?program_id=${program.id}`);
   const form = page.forms.find(({ action }) => action.endsWith('partners.create'));
   const [one, two] = await Promise.all([1, 2].map(() => browser.submit(form, { email: 'ada@partner.example.com' })));

@@ -1,0 +1,68 @@
+/** The review queue: applications that wait, the oldest first, each with its answers and the two decisions. */
+import { randomUUID } from 'node:crypto';
+import { time, words } from '../pages/format.ts';
+import { type Html, html } from '../pages/html.ts';
+import { facts } from '../pages/table.ts';
+import { mayDo } from './roles.ts';
+import type { Record_ } from './values.ts';
+import { type DashboardVisit, readPage } from './visit.ts';
+
+const most = 20;
+
+interface Question {
+  key: string;
+  label: string;
+}
+
+export async function reviewPage(visit: DashboardVisit) {
+  const { waiting, partners, questions, chosen } = await readPage(visit, async (use, { program_id }) => {
+    if (program_id === undefined) return { waiting: undefined, partners: new Map<string, Record_>(), questions: [] };
+    const waiting: { data: Record_[]; total_count: number } = await use('applications.list', {
+      query: { program_id, status: 'pending', limit: most },
+    });
+    const partners = new Map<string, Record_>();
+    for (const { email } of waiting.data) {
+      const { data } = await use('partners.list', { query: { program_id, email, limit: 1 } });
+      if (data[0]) partners.set(String(email), data[0]);
+    }
+    const program = await use('programs.get', { params: { id: program_id } });
+    return { waiting, partners, questions: (program.questions ?? []) as Question[] };
+  });
+  const content =
+    !waiting || waiting.data.length === 0
+      ? html`<p class="none">No application waits for a decision.</p>`
+      : html`<p>${waiting.total_count} in all${waiting.total_count > most && `; the newest ${most} are shown`}.</p>
+${waiting.data.map((application) => card(visit, application, questions, partners.get(String(application.email))))}`;
+  return { title: 'Applications to review', content, chosen };
+}
+
+function card(visit: DashboardVisit, application: Record_, questions: Question[], partner: Record_ | undefined): Html {
+  const { reader, role } = visit;
+  const answers = Object.entries((application.answers ?? {}) as Record<string, unknown>);
+  const label = (key: string) => questions.find((question) => question.key === key)?.label ?? words(key);
+  const id = String(application.id);
+  return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}"><a href="/dashboard/applications/${id}">${application.email}</a></h2>
+${facts([
+  ['Applied', time(String(application.created_at), reader)],
+  ...(application.source ? [['Source', application.source] as [string, unknown]] : []),
+  ...(partner
+    ? [
+        ['Partner', html`<a href="/dashboard/partners/${partner.id}">${partner.id}</a>, ${partner.status}`] as [
+          string,
+          unknown,
+        ],
+      ]
+    : []),
+  ...answers.map(([key, value]): [string, unknown] => [
+    label(key),
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]),
+])}
+${mayDo(role, 'applications:write') && decisions(id)}</section>`;
+}
+
+const decisions = (id: string): Html => {
+  const hidden = html`<input type="hidden" name="path:id" value="${id}"><input type="hidden" name="form_key" value="${randomUUID()}"><input type="hidden" name="back" value="/dashboard/review">`;
+  return html`<div class="actions"><form method="post" action="/dashboard/do/applications.approve">${hidden}<button>Approve</button></form></div>
+<form class="inline" method="post" action="/dashboard/do/applications.reject">${hidden}<div class="field"><label for="reason-${id}">Reason, which the applicant reads word for word</label><input id="reason-${id}" name="reason" maxlength="1000"></div><button class="danger">Reject</button></form>`;
+};

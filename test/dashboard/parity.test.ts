@@ -1,0 +1,125 @@
+import t from 'tap';
+import { operations } from '../../src/operations.ts';
+import { type Json, startRail, startReceiver } from '../harness.ts';
+import { signedIn } from '../pages/people.ts';
+import { resources, World } from '../samples.ts';
+
+const rail = await startRail();
+const receiver = await startReceiver();
+const merchant = await rail.organization();
+const world = new World(merchant, receiver.url, merchant, rail);
+for (const plural of ['webhook_endpoints', ...resources]) await world.fixture(plural);
+const owner = await signedIn(rail, merchant, 'owner', true);
+
+/** Operations without a page, and why. */
+const without_page: Record<string, string> = {
+  'exports.get': 'a feed for programs: every list has its rows as CSV',
+};
+
+const reads = operations.filter(({ method, name }) => method === 'GET' && !(name in without_page));
+const changes = operations.filter(({ method, name }) => method !== 'GET' && !(name in without_page));
+
+t.test('every operation has a page, or stands in a list with its reason', async (t) => {
+  t.ok(reads.length > 80 && changes.length > 120);
+  for (const { name } of reads) {
+    const page = await owner.get(`/dashboard/see/${name}`);
+    // It shows what was asked for, or asks for what it needs to know.
+    t.ok(
+      page.status === 200 || (page.status === 400 && page.forms.some(({ action }) => action.endsWith(name))),
+      `${name}: ${page.status} ${page.text.slice(-200)}`,
+    );
+  }
+  for (const { name } of changes) {
+    const page = await owner.get(`/dashboard/do/${name}`);
+    t.equal(page.status, 200, `${name}: ${page.text.slice(-200)}`);
+    t.ok(
+      page.forms.some(({ action }) => action === `/dashboard/do/${name}`),
+      name,
+    );
+  }
+});
+
+t.test('every record has a page, with what can be done to it and what stands below it', async (t) => {
+  let count = 0;
+  for (const { name, path } of operations) {
+    if (!/^\/(?:recruitment\/)?v1\/\w+$/.test(path) || !name.endsWith('.list')) continue;
+    const tag = name.slice(0, -'.list'.length);
+    if (!operations.some((one) => one.name === `${tag}.get`)) continue;
+    const list = await owner.get(`/dashboard/${tag}`);
+    t.equal(list.status, 200, `${tag}: ${list.text.slice(-300)}`);
+    const record = list.links.find((link) => new RegExp(`^/dashboard/${tag}/[a-z_]+_[0-9a-z]{26}$`).test(link));
+    if (record === undefined) continue;
+    const page = await owner.get(record);
+    t.equal(page.status, 200, `${record}: ${page.text.slice(-300)}`);
+    count++;
+  }
+  t.ok(count > 25, `${count} kinds`);
+});
+
+t.test('a record of another organization, and one that does not exist, is 404 on every page', async (t) => {
+  const other = await signedIn(rail, await rail.organization());
+  const links = new Set<string>();
+  for (const tag of ['programs', 'partners', 'sales', 'commissions', 'payouts', 'webhook_endpoints', 'customers']) {
+    const list = await owner.get(`/dashboard/${tag}`);
+    for (const link of list.links) if (/_[0-9a-z]{26}$/.test(link)) links.add(link);
+  }
+  t.ok(links.size > 7);
+  for (const link of links) {
+    t.equal((await other.get(link)).status, 404, link);
+    t.equal((await owner.get(link.replace(/.{6}$/, '000000'))).status, 404);
+  }
+  t.equal((await owner.get('/dashboard/nothing')).status, 404);
+  t.equal((await owner.get('/dashboard/see/partners.create')).status, 404);
+});
+
+t.test('a role does what its row of the table says, and no more', async (t) => {
+  const cases: [role: string, operation: string, status: number][] = [
+    ['viewer', 'partners.create', 403],
+    ['member', 'partners.create', 200],
+    ['member', 'commissions.create', 403],
+    ['member', 'api_keys.create', 403],
+    ['finance', 'commissions.create', 200],
+    ['finance', 'partners.create', 403],
+    ['finance', 'users.create', 403],
+    ['admin', 'users.create', 200],
+  ];
+  for (const [role, operation, status] of cases) {
+    const person = await signedIn(rail, merchant, role, true);
+    const page = await person.get(`/dashboard/do/${operation}`);
+    t.equal(page.status, status, `${role} ${operation}`);
+    if (status !== 403) continue;
+    const sent = await person.post(`/dashboard/do/${operation}`, { program_id: (await world.fixture('programs')).id });
+    t.equal(sent.status, 403, 'the form that was not shown is refused too');
+  }
+});
+
+t.test('a form comes back with what was typed, and the error beside its field', async (t) => {
+  const program_id = (await world.fixture('programs')).id;
+  const page = await owner.get(`/dashboard/do/partners.create?program_id=${program_id}`);
+  const form = page.forms.find(({ action }) => action.endsWith('partners.create'));
+  const again = await owner.submit(form, { email: 'not an address', company_name: 'Lovelace "& Sons" <b>' });
+  t.equal(again.status, 400);
+  t.match(again.html, /id="field-email"[^>]* aria-invalid="true"/);
+  t.match(again.html, /id="field-email-error">[^<]*email/);
+  t.equal(
+    again.forms.find(({ action }) => action.endsWith('partners.create'))?.fields.company_name,
+    'Lovelace "& Sons" <b>',
+  );
+  t.notMatch(again.html, '<b>');
+});
+
+t.test('an update sends what was changed, and empties what was emptied', async (t) => {
+  const partner: Json = await world.make('partners');
+  await merchant.patch(`/v1/partners/${partner.id}`, { first_name: 'Ada', last_name: 'Lovelace' });
+  const page = await owner.get(`/dashboard/do/partners.update?id=${partner.id}`);
+  const form = page.forms.find(({ action }) => action.endsWith('partners.update'));
+  t.equal(form?.fields.first_name, 'Ada');
+  await owner.submit(form, { first_name: '', company_name: 'Engines' });
+  t.match(await merchant.get(`/v1/partners/${partner.id}`), {
+    first_name: null,
+    last_name: 'Lovelace',
+    company_name: 'Engines',
+  });
+  const { data } = await merchant.get(`/v1/audit_log?object_id=${partner.id}&operation=partners.update`);
+  t.same(data[0].fields.toSorted(), ['company_name', 'first_name']);
+});
