@@ -88,7 +88,7 @@ export const sendDashboard = (
 ): FastifyReply => sendHtml(reply, status, { title, of: service, top: top(visit, chosen), menu: side(at), content });
 
 const top = ({ session, role }: DashboardVisit, chosen: Chosen | undefined): Html => html`<header class="top">
-<a class="brand" href="/dashboard">${service}</a>
+<a class="brand" href="/dashboard">${service}</a><a class="to-menu" href="#menu">Menu</a>
 ${
   chosen &&
   chosen.programs.length > 1 &&
@@ -101,7 +101,7 @@ ${
 </header>`;
 
 const side = (at: string): Html =>
-  html`<nav class="side" aria-label="Dashboard"><div class="rooms">${menu.map(
+  html`<nav class="side" id="menu" aria-label="Dashboard"><div class="rooms">${menu.map(
     ({ title, items }) =>
       html`<div><h2>${title}</h2><ul>${items.map(
         ([path, name]) =>

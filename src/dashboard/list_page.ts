@@ -1,6 +1,6 @@
 /** The page of a list, read off its operation: filters, columns, pages, a file, and what makes a new record. */
 import { z } from 'zod';
-import { typesOf } from '../core/description/json_schema.ts';
+import { type Schema, typesOf } from '../core/description/json_schema.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import { type Field, fieldsOf } from '../pages/form.ts';
 import { number, words } from '../pages/format.ts';
@@ -8,7 +8,7 @@ import { type Html, html } from '../pages/html.ts';
 import { type Column, table } from '../pages/table.ts';
 import { actionTitle, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
 import { mayDo } from './roles.ts';
-import { hrefOf, type Record_, shown } from './values.ts';
+import { hrefOf, type Record_, shortId, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** Parameters that the page itself sets. */
@@ -23,9 +23,13 @@ const own_parameters = new Set([
   'program_id',
 ]);
 
+/** What people know a record by: the first of these that a list has leads to the record, else the end of its id does. */
+const names = 'name email title label code value subject url key'.split(' ');
 const first_columns =
-  'name email handle title label code url value subject kind type event_type operation status state severity amount_minor currency destination_url partner_id customer_id occurred_at';
-const most_columns = 7;
+  'handle kind type event_type operation status state severity amount_minor destination_url partner_id customer_id occurred_at'.split(
+    ' ',
+  );
+const most_columns = 6;
 /** What a table has no room for. */
 const left_out = new Set(['object', 'metadata', 'program_id', 'updated_at', 'organization_id']);
 
@@ -42,42 +46,63 @@ export const filtersOf = (operation: Operation): Field[] => {
   return fieldsOf({ type: 'object', properties: others, required });
 };
 
-/** The columns of a list: those that tell records apart, and when each was made. */
-export function columnsOf(visit: DashboardVisit, operation: Operation): Column<Record_>[] {
+/** The relations that a list shows by name, and not by id. */
+const shown_relations = ['partner', 'customer', 'group', 'program'];
+export function expansionOf(operation: Operation): { expand?: string } {
+  const offered = (schemaOf(operation, 'query').properties?.expand?.items?.enum ?? []).map(String);
+  const chosen = operation.name.endsWith('.get') ? offered : shown_relations.filter((name) => offered.includes(name));
+  return chosen.length > 0 ? { expand: chosen as never } : {};
+}
+
+/**
+ * The columns of a list: those that tell records apart, and when each was made.
+ * @param of fields that are the same in all rows: what the list was narrowed by
+ */
+export function columnsOf(visit: DashboardVisit, operation: Operation, of: string[] = []): Column<Record_>[] {
   const properties = schemaOf(operation, 'reply').properties?.data?.items?.properties ?? {};
+  const has_amount = Object.keys(properties).some((name) => name.endsWith('_minor'));
+  const isShown = (name: string, schema: Schema) =>
+    !left_out.has(name) && !of.includes(name) && !(has_amount && name === 'currency') && isSimple(schema);
   const simple = Object.entries(properties)
-    .filter(
-      ([name, schema]) => !left_out.has(name) && !typesOf(schema).some((type) => type === 'object' || type === 'array'),
-    )
+    .filter(([name, schema]) => isShown(name, schema))
     .map(([name]) => name);
-  const first = first_columns.split(' ').filter((name) => simple.includes(name));
-  const rest = simple.filter((name) => !first.includes(name) && name !== 'id' && name !== 'created_at');
-  const names = [...first, ...rest].slice(0, most_columns);
-  const all = [...names, ...(simple.includes('created_at') ? ['created_at'] : [])];
-  const [head, ...others] = all;
+  const head = names.find((name) => simple.includes(name));
+  const first = first_columns.filter((name) => simple.includes(name));
+  const rest = simple.filter(
+    (name) => name !== head && !first.includes(name) && name !== 'id' && name !== 'created_at',
+  );
+  const others = [...first, ...rest].slice(0, most_columns);
+  if (simple.includes('created_at') && !others.includes('occurred_at')) others.push('created_at');
   return [
     { title: words(head ?? 'id'), cell: (row) => linked(visit, row, head) },
     ...others.map((name) => ({
-      title: words(name),
+      title: words(name.replace(/_id$/, '')),
       is_number: typesOf(properties[name] ?? {}).some((type) => type === 'integer' || type === 'number'),
-      cell: (row: Record_) => shown(visit, name, row[name], row),
+      cell: (row: Record_) => shown(visit, name, row[name], row, true),
     })),
   ];
 }
+
+const isSimple = (schema: Schema): boolean =>
+  [schema, ...(schema.anyOf ?? [])].every((one) => !typesOf(one).some((type) => type === 'object' || type === 'array'));
 
 /** The first cell leads to the record. */
 function linked(visit: DashboardVisit, row: Record_, name: string | undefined): Html | string {
   const { id } = row;
   const text = name === undefined ? undefined : row[name];
-  const label = typeof text === 'string' && text !== '' && !hrefOf(visit.catalog, text) ? text : id;
   const href = typeof id === 'string' ? hrefOf(visit.catalog, id) : undefined;
-  if (href) return html`<a href="${href}">${label}</a>`;
-  return name === undefined ? String(id ?? '') : shown(visit, name, text, row);
+  if (!href) return name === undefined ? String(id ?? '') : shown(visit, name, text, row, true);
+  return html`<a href="${href}">${typeof text === 'string' && text !== '' ? text : shortId(id as string)}</a>`;
 }
 
 /** A table of the records of a list. */
-export const listTable = (visit: DashboardVisit, operation: Operation, rows: Record_[], none: unknown): Html =>
-  table(operation.summary, columnsOf(visit, operation), rows, none);
+export const listTable = (
+  visit: DashboardVisit,
+  operation: Operation,
+  rows: Record_[],
+  none: unknown,
+  of: string[] = [],
+): Html => table(operation.summary, columnsOf(visit, operation, of), rows, none);
 
 export function listContent(
   visit: DashboardVisit,

@@ -19,7 +19,7 @@ import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultConten
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
 import { integrationsPage } from './integrations.ts';
-import { listContent, queryOf } from './list_page.ts';
+import { expansionOf, listContent, queryOf } from './list_page.ts';
 import { nameOf, recordContent, recordFacts } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
@@ -152,7 +152,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const operation = operationOf(visit, `${tag}.get`, true);
     const [param = 'id'] = paramsOf(operation);
     const { record, below, chosen } = await readPage(visit, async (use) => {
-      const record: Reply = await use(operation.name, { params: { [param]: id } });
+      const record: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
       return { record, below: await relatedContent(visit, use, tag, record) };
     });
     const { done } = queryOf(request.query);
@@ -190,7 +190,7 @@ async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operat
   const { answer, query, chosen } = await readPage(visit, async (use, { program_id }) => {
     const query: Record<string, string> = { ...given };
     if (properties.program_id && program_id !== undefined) query.program_id = program_id;
-    if (properties.limit && is_list) query.limit = '25';
+    if (properties.limit && is_list) Object.assign(query, { limit: '25' }, expansionOf(operation));
     const brand_id = await brandFor(operation, query, use);
     if (brand_id !== undefined) query.brand_id = brand_id;
     const reply_or_problem: Reply = await use(operation.name, { params, query }).catch(problemOfInput);

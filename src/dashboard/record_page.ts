@@ -3,6 +3,7 @@ import type { Operation } from '../core/resource/operation.ts';
 import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
+import { isBelow } from './below.ts';
 import { actionsOn, actionTitle, listsOf, listTitle, viewsOf } from './catalog.ts';
 import { addressOf } from './list_page.ts';
 import { mayDo } from './roles.ts';
@@ -13,8 +14,8 @@ import type { DashboardVisit } from './visit.ts';
 export const recordFacts = (visit: DashboardVisit, record: Record_): Html =>
   facts(
     Object.entries(record)
-      .filter(([name]) => name !== 'object')
-      .map(([name, value]) => [words(name), shown(visit, name, value, record)]),
+      .filter(([name]) => name !== 'object' && !(`${name}_id` in record))
+      .map(([name, value]) => [words(name.replace(/_id$/, '')), shown(visit, name, value, record)]),
   );
 
 /** The name of a record, as people know it. */
@@ -46,8 +47,10 @@ export function actionList(
 }
 
 function links({ catalog, role }: DashboardVisit, tag: string, id: string): Html | false {
-  const views = viewsOf(catalog, tag).filter(({ scope }) => mayDo(role, scope));
-  const lists = listsOf(catalog, tag).filter(({ operation }) => mayDo(role, operation.scope));
+  const views = viewsOf(catalog, tag).filter(({ name, scope }) => mayDo(role, scope) && !isBelow(tag, name));
+  const lists = listsOf(catalog, tag).filter(
+    ({ operation: { name, scope } }) => mayDo(role, scope) && !isBelow(tag, name),
+  );
   if (views.length + lists.length === 0) return false;
   return html`<h2>More</h2><ul class="cards">${views.map((one) => html`<li><a class="card" href="${viewAddress(one, id)}">${actionTitle(catalog, one)}</a></li>`)}${lists.map(
     ({ operation, filter }) =>

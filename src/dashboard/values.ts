@@ -26,26 +26,59 @@ const currencyIn = (record: Record_): string | undefined =>
 const states = new Set(['status', 'state', 'severity', 'outcome', 'finding']);
 const most_shown = 4_000;
 
-/** The value of a field as a table or a page shows it. */
-export function shown({ catalog, reader }: Showing, name: string, value: unknown, record: Record_): Html | string {
+/** `part_…z0y1x2`: enough to tell the records of a page apart. */
+export const shortId = (id: string): Html => html`<span title="${id}">${id.replace(/_[0-9a-z]{20}/, '_…')}</span>`;
+
+/**
+ * The value of a field as a table or a page shows it.
+ * @param is_brief in a table, where ids are shortened
+ */
+export function shown(
+  showing: Showing,
+  name: string,
+  value: unknown,
+  record: Record_,
+  is_brief = false,
+): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">–</span>`;
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
   if (typeof value === 'number') {
     const currency = currencyIn(record);
-    if (name.endsWith('_minor') && currency) return money(value, currency, reader);
+    if (name.endsWith('_minor') && currency) return money(value, currency, showing.reader);
     return name.endsWith('_bps') ? `${value / 100} %` : String(value);
   }
-  if (typeof value === 'string') return shownText({ catalog, reader }, name, value);
+  const related = record[name.replace(/_id$/, '')];
+  if (typeof value === 'string') return shownText(showing, name, value, nameOfRelated(name, related), is_brief);
   if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
-    return html`${value.map((one, nth) => html`${nth > 0 && ', '}${shownText({ catalog, reader }, name, one)}`)}`;
+    return value.length === 0
+      ? html`<span class="hint">–</span>`
+      : html`${value.map((one, nth) => html`${nth > 0 && ', '}${shownText(showing, name, one, undefined, is_brief)}`)}`;
   return html`<pre tabindex="0">${JSON.stringify(value, null, 2).slice(0, most_shown)}</pre>`;
 }
 
-function shownText({ catalog, reader }: Showing, name: string, value: string): Html | string {
+/** What people know a record by that stands in place of its id. */
+function nameOfRelated(name: string, related: unknown): string | undefined {
+  if (!name.endsWith('_id') || typeof related !== 'object' || related === null) return undefined;
+  const record = related as Record_;
+  return ['name', 'email', 'handle', 'code', 'value']
+    .map((one) => record[one])
+    .find((one) => typeof one === 'string' && one !== '') as string | undefined;
+}
+
+/** Text of so many characters may be broken in a table. */
+const long_text = 40;
+
+function shownText(
+  { catalog, reader }: Showing,
+  name: string,
+  value: string,
+  known_as: string | undefined,
+  is_brief: boolean,
+): Html | string {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return name.endsWith('_on') ? day(value, reader) : time(value, reader);
   const href = hrefOf(catalog, value);
-  if (href) return html`<a href="${href}">${value}</a>`;
+  if (href) return html`<a href="${href}">${known_as ?? (is_brief ? shortId(value) : value)}</a>`;
   if (states.has(name)) return html`<span class="status">${value.replaceAll('_', ' ')}</span>`;
-  if (/^https?:\/\//.test(value)) return html`<a href="${value}" rel="noreferrer noopener">${value}</a>`;
-  return value;
+  const text = value.length > long_text ? html`<span class="long">${value}</span>` : value;
+  return /^https?:\/\//.test(value) ? html`<a href="${value}" rel="noreferrer noopener">${text}</a>` : text;
 }

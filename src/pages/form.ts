@@ -48,7 +48,16 @@ export function fieldsOf(schema: Schema, prefix = '', depth = 1): Field[] {
     const is_required = prefix === '' && (schema.required ?? []).includes(key);
     if (own.properties && depth < most_depth && !is_nullable) return fieldsOf(own, `${name}.`, depth + 1);
     const description = given.description ?? own.description ?? '';
-    return [{ name, label: words(name), description, is_required, is_nullable, ...kindOf(own, key) }];
+    return [
+      {
+        name,
+        label: words(name),
+        description: [description, unitOf(key)].join(' ').trim(),
+        is_required,
+        is_nullable,
+        ...kindOf(own, key),
+      },
+    ];
   });
 }
 
@@ -70,8 +79,19 @@ function kindOf(schema: Schema, key: string): Pick<Field, 'kind' | 'options'> {
   if (type === 'boolean') return { kind: 'boolean', options };
   if (type === 'array') return { kind: isOfTexts(schema) ? 'list' : 'json', options };
   if (type === 'object') return { kind: 'json', options };
-  return { kind: (schema.maxLength ?? 0) > 500 || long_texts.test(key) ? 'long' : 'text', options };
+  return {
+    kind: ((schema.maxLength ?? 0) > 500 && !key.endsWith('url')) || long_texts.test(key) ? 'long' : 'text',
+    options,
+  };
 }
+
+/** The unit of a figure, where its name says it. */
+const unitOf = (key: string): string =>
+  key.endsWith('_minor')
+    ? 'In minor units: 1990 is 19.90.'
+    : key.endsWith('_bps')
+      ? 'In basis points: 2000 is 20 %.'
+      : '';
 
 const long_texts = /^(?:text|body|html|reason|rejection_reason|csv|xml|note|description)$/;
 const isOfTexts = ({ items }: Schema): boolean => items !== undefined && typesOf(items).join() === 'string';

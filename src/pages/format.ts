@@ -43,7 +43,8 @@ const spelled: Record<string, string> = {
   ip: 'IP',
   csv: 'CSV',
   qr: 'QR',
-  bps: 'basis points',
+  bps: '',
+  epc: 'EPC',
   minor: '',
 };
 

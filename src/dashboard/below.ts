@@ -1,0 +1,40 @@
+/** What stands below a record on its page. */
+
+/** By the noun of the record: an operation below it, or a list with the filter that narrows it to the record. */
+export const below: Record<string, string[]> = {
+  partners: [
+    'links.list partner_id',
+    'coupons.list partner_id',
+    'sales.list partner_id',
+    'commissions.list partner_id',
+    'payouts.list partner_id',
+    'applications.list partner_id',
+    'risk_flags.list partner_id',
+    'partners.get_payout_method',
+    'partners.get_tax_form',
+  ],
+  customers: ['sales.list customer_id', 'commissions.list customer_id', 'risk_flags.list customer_id'],
+  sales: ['sales.explain', 'commissions.list sale_id', 'refunds.list sale_id', 'disputes.list sale_id'],
+  payout_batches: ['payouts.list batch_id', 'payout_batches.list_reports'],
+  payouts: ['commissions.list payout_id'],
+  links: ['sales.list link_id', 'referrals.list link_id'],
+  referrals: ['clicks.list referral_id', 'sales.list referral_id'],
+  groups: ['partners.list group_id', 'coupons.list group_id'],
+  tags: ['partners.list tag_id'],
+  webhook_endpoints: ['webhook_endpoints.deliveries'],
+  recruitment_webhook_endpoints: ['recruitment_webhook_endpoints.deliveries'],
+  prospects: ['prospects.messages', 'notes.list', 'emails.list', 'prospects.activity', 'deals.list prospect_id'],
+  threads: ['threads.messages'],
+  campaigns: ['campaigns.stats', 'sequences.list campaign_id', 'campaign_additions.list campaign_id'],
+  sequences: ['messages.list sequence_id'],
+  searches: ['searches.results'],
+  imports: ['imports.list_errors'],
+  inboxes: ['inboxes.health'],
+  deals: ['deals.versions'],
+  programs: ['processors.list', 'rails.list'],
+  users: ['api_keys.list user_id', 'audit_log.list user_id'],
+};
+
+/** Whether an operation's answer stands on the page of a record already. */
+export const isBelow = (tag: string, name: string): boolean =>
+  (below[tag] ?? []).some((line) => line.split(' ')[0] === name);

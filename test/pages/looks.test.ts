@@ -1,0 +1,96 @@
+/**
+ * Every page in a real browser, light and dark, narrow and wide: no violation of WCAG 2.2 AA that axe finds, no error in the console, nothing wider than
+ * the window. With RAIL_SHOTS=1 it writes pictures of the main pages to test/pages/shots, to be looked at.
+ */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import t from 'tap';
+import { openTab } from '../browser.ts';
+import { startRail } from '../harness.ts';
+import { colleague } from './people.ts';
+import { tellStory } from './story.ts';
+
+const rail = await startRail();
+const { shop, partners, batch } = await tellStory(rail);
+const { merchant, program_id } = shop;
+const [partner] = partners as [{ id: string }];
+const [sale] = await shop.list('sales');
+const { link } = await colleague(rail, merchant);
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const shots = join(import.meta.dirname, 'shots');
+
+/** The pages of the dashboard: their paths, and names of those of which pictures are kept. */
+const dashboard: [path: string, shot?: string][] = [
+  ['/dashboard', 'home'],
+  ['/dashboard/review', 'review'],
+  ['/dashboard/partners', 'partners'],
+  [`/dashboard/partners/${partner.id}`, 'partner'],
+  [`/dashboard/do/partners.update?id=${partner.id}`, 'form'],
+  ['/dashboard/do/rules.create'],
+  ['/dashboard/sales'],
+  [`/dashboard/sales/${sale?.id}`],
+  ['/dashboard/commissions'],
+  [`/dashboard/payout_batches/${batch.id}`, 'payout_batch'],
+  ['/dashboard/reports', 'reports'],
+  ['/dashboard/reports?report=partners'],
+  ['/dashboard/webhook_endpoints'],
+  ['/dashboard/integrations'],
+  ['/dashboard/board'],
+  ['/dashboard/account'],
+  ['/dashboard/search?q=ada@partner.example.com'],
+  ['/dashboard/nothing'],
+];
+
+interface Look {
+  scheme: 'light' | 'dark';
+  width: number;
+}
+const looks: Look[] = [
+  { scheme: 'light', width: 1440 },
+  { scheme: 'dark', width: 390 },
+];
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+for (const { scheme, width } of looks) {
+  t.test(`the dashboard in ${scheme}, ${width} px wide`, async (t) => {
+    const { page, errors } = await openTab({ colorScheme: scheme, viewport: { width, height: 900 } });
+    await page.goto(`${rail.address}${await link()}`);
+    t.same(await violations(), [], 'the page to sign in');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(/\/dashboard$/);
+    for (const [path, shot] of dashboard) {
+      await page.goto(`${rail.address}${path}`);
+      t.same(await violations(), [], path);
+      t.ok(
+        await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
+        `${path} is no wider than the window`,
+      );
+      if (shot && process.env.RAIL_SHOTS)
+        await page.screenshot({ path: join(shots, `${shot}-${scheme}-${width}.png`), fullPage: true });
+    }
+    t.same(
+      errors.filter((error) => !error.includes('404')),
+      [],
+    );
+
+    async function violations(): Promise<string[]> {
+      await page.evaluate(axe);
+      const { violations } = (await page.evaluate(
+        `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
+      )) as { violations: Violation[] };
+      return violations.map(
+        ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary?.slice(0, 200)}`,
+      );
+    }
+  });
+}
+
+t.test('the program is the one that was chosen', async (t) => {
+  t.ok(program_id);
+});
