@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stablePort } from '../ports.ts';
 import type { Bench, Sample, Side } from './harness.ts';
 import { postmasterOf, type Running, startNode, startPostgres, type Used, usedBy } from './processes.ts';
 
@@ -9,17 +10,34 @@ export const idle: Bench = {
   doc: 'Memory and CPU of an API and a worker with nothing to do, beside a bare Fastify route.',
   defaults: { rounds: 1, seconds: 60 },
   async setup(stack) {
-    const start = async (file: string, args: string[], ready: Parameters<typeof startNode>[4]): Promise<Resting> => {
+    const start = async (
+      file: string,
+      args: string[],
+      ready: Parameters<typeof startNode>[4],
+      own: Record<string, string> = {},
+    ): Promise<Resting> => {
       const url = await startPostgres(stack);
-      const environment = { DATABASE_URL: url, DATABASE_POOL_SIZE: '20', ...settings };
+      const environment = { DATABASE_URL: url, DATABASE_POOL_SIZE: '20', ...settings, ...own };
       if (args.length > 0) await startOnce(file, args, environment, ready);
       return { process: await startNode(stack, file, args, environment, ready), postmaster: await postmasterOf(url) };
     };
+    const metrics_port = String(await stablePort());
     const resting = {
       bare: await start('bare.ts', [], { path: '/readyz' }),
       api: await start('../../src/rail.js', ['api'], { path: '/readyz' }),
       worker: await start('../../src/rail.js', ['worker'], { line: 'worker ready' }),
+      scraped: await start(
+        '../../src/rail.js',
+        ['worker'],
+        { line: 'worker ready' },
+        { METRICS_PORT: metrics_port, HOST: '127.0.0.1' },
+      ),
     };
+    const scrapes = setInterval(
+      () => fetch(`http://127.0.0.1:${metrics_port}/metrics`).then((answer) => answer.text()),
+      scraped_each_ms,
+    );
+    stack.defer(() => clearInterval(scrapes));
     // All are measured at the same time, by the first side.
     let measured: Record<string, Sample> = {};
     const side = (name: keyof typeof resting, doc: string): Side => ({
@@ -35,12 +53,13 @@ export const idle: Bench = {
     return {
       figures,
       notes: [
-        'All rest for the round that does not count before. METRICS_PORT is not set; what API and worker load was compiled by an earlier start.',
+        'All rest for the round that does not count before. METRICS_PORT is set for `scraped` alone, which reads the metrics of the database; what API and worker load was compiled by an earlier start.',
       ],
       sides: [
         side('bare', 'a Fastify route with a pool of connections'),
         side('api', '`rail api`'),
         side('worker', '`rail worker`, with its schedules of each minute'),
+        side('scraped', 'the same, whose /metrics is read each 15 seconds'),
       ],
     };
   },
@@ -53,6 +72,9 @@ async function startOnce(...started: Started): Promise<void> {
   await using stack = new AsyncDisposableStack();
   await startNode(stack, ...started);
 }
+
+/** As Prometheus does by many of its examples. */
+const scraped_each_ms = 15_000;
 
 const settings = { RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64'), LOG_LEVEL: 'info' };
 

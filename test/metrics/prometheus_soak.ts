@@ -326,7 +326,7 @@ function faultsOf(rail: Rail, service: Service): Fault[] {
       alerts: ['RailProcessorEventsLate'],
       async make() {
         const of = { organization_id: 'org_x', program_id: 'prg_x', processor: 'stripe' };
-        await insert('program.processor', { ...of, status: 'connected', mode: 'live' });
+        await insert('program.processor', { ...of, status: 'connected', mode: 'live', warnings: '{}' });
         await insert('program.processor_event', { ...of, id: 'evt_x', status: 'pending', created_at: hour_ago });
         return () => run(sql`delete from program.processor_event where id = 'evt_x'`);
       },
