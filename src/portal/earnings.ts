@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { day, money, number, time } from '../pages/format.ts';
+import { day, money, number } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { type Reply, sendFile, type Use } from '../pages/run.ts';
@@ -10,7 +10,7 @@ import { facts, table } from '../pages/table.ts';
 import type { Commission } from '../program/commissions/commission.ts';
 import { rateIn } from '../program/partners/mails/rate_text.ts';
 import type { Payout } from '../program/payouts/payout.ts';
-import { cursorOf, pager, sendPortal } from './frame.ts';
+import { cursorOf, pager, sendPortal, utc } from './frame.ts';
 import { type Me, type PortalVisit, readPage } from './visit.ts';
 
 type Visiting = (request: FastifyRequest) => PortalVisit;
@@ -100,7 +100,8 @@ function commissionTable({ texts, reader }: Me, rows: Commission[]): Html {
   return table(menu.commissions, columns, rows, said.none);
 }
 
-function commissionFacts({ texts, reader }: Me, commission: Commission): [string, unknown][] {
+function commissionFacts(me: Me, commission: Commission): [string, unknown][] {
+  const { texts } = me;
   const { commissions: said, general } = texts;
   const { void_reason, hold_reason, payout_id } = commission;
   const reason = void_reason ?? hold_reason;
@@ -108,18 +109,15 @@ function commissionFacts({ texts, reader }: Me, commission: Commission): [string
   return [
     [said.kind, said.kinds[commission.kind]],
     [general.status, said.statuses[commission.status]],
-    [general.date, time(commission.created_at, reader)],
-    [said.matures, time(commission.mature_at, reader)],
+    [general.date, utc(commission.created_at, me)],
+    [said.matures, utc(commission.mature_at, me)],
     ...(reason === null
       ? []
       : [[said.reason, Object.hasOwn(known, reason) ? known[reason] : reason] as [string, unknown]]),
     ...(payout_id === null
       ? []
       : [
-          [said.in_payout, html`<a href="/portal/payouts/${payout_id}">${texts.payouts.statement}</a>`] as [
-            string,
-            unknown,
-          ],
+          [said.in_payout, html`<a href="/portal/payouts/${payout_id}">${texts.menu.payouts}</a>`] as [string, unknown],
         ]),
   ];
 }
@@ -140,7 +138,7 @@ function reasons({ texts, reader, program }: Me, commission: Commission, explana
     ...(credited_by === null
       ? []
       : [[said.credited, said.credited_by[credited_by as keyof typeof said.credited_by]] as [string, unknown]]),
-    [said.kind, is_first_sale ? said.first_sale : said.renewal],
+    [texts.customers.customer, is_first_sale ? said.first_sale : said.renewal],
     [said.sale_amount, amount(base.amount_minor)],
     ...(deductions === 0 ? [] : [[said.deductions, amount(-deductions)] as [string, unknown]]),
     ...(base.refunded_minor === 0 ? [] : [[said.refunded, amount(-base.refunded_minor)] as [string, unknown]]),
@@ -208,7 +206,7 @@ function payoutContent(me: Me, payout: Payout, held_reason: string | null, liste
   const rows: [string, unknown][] = [
     [general.status, said.statuses[payout.status]],
     [said.due, day(payout.due_at, reader)],
-    ...(payout.paid_at === null ? [] : [[said.paid, time(payout.paid_at, reader)] as [string, unknown]]),
+    ...(payout.paid_at === null ? [] : [[said.paid, utc(payout.paid_at, me)] as [string, unknown]]),
     [said.method, texts.payout_method.methods[payout.method]],
     ...(payout.destination_hint === null ? [] : [[said.account, payout.destination_hint] as [string, unknown]]),
     [said.period, html`${day(payout.period_start, reader)} – ${day(payout.period_end, reader)}`],

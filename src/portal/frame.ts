@@ -1,5 +1,6 @@
 /** The frame of the portal: the bar above, the menu, and what the partner has still to do. */
 import type { FastifyReply } from 'fastify';
+import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import type { PortalTexts } from './texts/texts.ts';
@@ -10,8 +11,8 @@ type Place = keyof PortalTexts['menu'];
 export interface PortalPage {
   title: string;
   content: Html;
-  /** The entry of the menu that is marked. */
-  at?: Place;
+  /** The entry of the menu that is marked; `terms` is in none. */
+  at?: Place | 'terms';
 }
 
 const path = (place: Place): string => (place === 'home' ? '/portal' : `/portal/${place}`);
@@ -23,9 +24,11 @@ export function sendPortal(
   status = 200,
 ): FastifyReply {
   const { texts, program, must_accept, reader } = me;
-  const asks = must_accept
-    ? html`<p class="notice bad" role="status"><a href="/portal/terms">${texts.general.step_terms}</a></p>`
-    : html``;
+  // The list of what is still to be done has it too.
+  const asks =
+    must_accept && at !== 'home' && at !== 'terms'
+      ? html`<p class="notice bad" role="status"><a href="/portal/terms">${texts.general.step_terms}</a></p>`
+      : html``;
   return sendHtml(reply, status, {
     language: reader.language,
     title,
@@ -38,13 +41,13 @@ export function sendPortal(
 }
 
 const top = ({ texts, program, partner }: Me): Html => html`<header class="top">
-<a class="brand" href="/portal">${program.name}</a>
+<a class="brand" href="/portal">${program.name}</a><a class="to-menu" href="#menu">${texts.general.menu}</a>
 <span>${partner.email}</span>
 <form method="post" action="/portal/sign_out"><button class="plain">${texts.general.sign_out}</button></form>
 </header>`;
 
 /** Who waits for a decision has nothing to look at but that. */
-function menu({ texts, partner, program }: Me, at: Place | undefined): Html {
+function menu({ texts, partner, program }: Me, at: PortalPage['at']): Html {
   const all = Object.entries(texts.menu) as [Place, string][];
   const shown = all.filter(
     ([place]) =>
@@ -52,12 +55,15 @@ function menu({ texts, partner, program }: Me, at: Place | undefined): Html {
       place === 'notifications' ||
       (partner.status === 'active' && isNeeded(place, program.require_tax_forms)),
   );
-  return html`<nav class="side" aria-label="${texts.general.portal}"><div class="rooms"><ul>${shown.map(
+  return html`<nav class="side" id="menu" aria-label="${texts.general.portal}"><div class="rooms"><ul>${shown.map(
     ([place, name]) => html`<li><a href="${path(place)}"${place === at && html` aria-current="page"`}>${name}</a></li>`,
   )}</ul></div></nav>`;
 }
 
 const isNeeded = (place: Place, needs_tax_form: boolean): boolean => place !== 'tax_form' || needs_tax_form;
+
+/** A time, which is in UTC on all pages of the portal. */
+export const utc = (at: string, { reader }: Me): Html => html`${time(at, reader)} UTC`;
 
 /** A value with a button that copies it, where scripts run. */
 export const copyable = (value: string, { general }: PortalTexts): Html =>

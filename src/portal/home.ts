@@ -50,7 +50,7 @@ async function homeOf(tx: Tx, { partner, program }: Me): Promise<Home> {
     nextPayout(tx, partner),
     earnedOf(tx, partner, program.currency),
     openSteps(tx, partner),
-    payingRules(tx, tx.organization_id, program.id),
+    payingRules(tx, tx.organization_id, program.id, [partner.id]),
     tagsOf(tx, partner),
   ]);
   const rate = standingRate(rules, { ...partner, tag_ids }, tx.now);
@@ -83,12 +83,16 @@ const nextPayout = (tx: Tx, { id }: Partner): Promise<{ due_at: string } | undef
 const earnedOf = (tx: Tx, { id }: Partner, currency: string): Promise<Earned[]> => {
   const from = new Date(Date.parse(tx.now.slice(0, 10)) - (plotted_days - 1) * 86_400_000);
   return tx.all<Earned>(sql`
-    select to_char(d.day, 'YYYY-MM-DD') as day, coalesce(sum(t.amount_minor), 0)::bigint as amount_minor
-    from generate_series(${from.toISOString()}::timestamptz at time zone 'UTC', ${tx.now}::timestamptz at time zone 'UTC', interval '1 day') as d (day)
-    left join program.commission t on t.organization_id = ${tx.organization_id} and t.partner_id = ${id} and t.id >= ${`com_${idTimePart(from.getTime())}`}
-      and t.deleted_at is null and t.status not in ('voided', 'rejected') and t.currency = ${currency}
-      and t.created_at >= d.day at time zone 'UTC' and t.created_at < (d.day + interval '1 day') at time zone 'UTC'
-    group by d.day
+    with earned as (
+      select (t.created_at at time zone 'UTC')::date as day, sum(t.amount_minor)::bigint as amount_minor
+      from program.commission t
+      where t.organization_id = ${tx.organization_id} and t.partner_id = ${id} and t.id >= ${`com_${idTimePart(from.getTime())}`}
+        and t.deleted_at is null and t.status not in ('voided', 'rejected') and t.currency = ${currency}
+      group by 1
+    )
+    select d.day::date::text as day, coalesce(e.amount_minor, 0) as amount_minor
+    from generate_series(${from.toISOString().slice(0, 10)}::date, (${tx.now}::timestamptz at time zone 'UTC')::date, interval '1 day') as d (day)
+    left join earned e on e.day = d.day::date
     order by d.day`);
 };
 
@@ -112,10 +116,9 @@ ${balanceCards(me, home.balances)}
 <p class="card">${copyable(home.link, texts)}</p>
 <h2>${said.rate}</h2>
 ${facts(rateFacts(me, home.rate))}
-<h2>${said.plot}</h2>
 ${
   has_earned
-    ? html`${plot(said.plot, points, shown)}<details><summary>${general.amount}</summary>${table(
+    ? html`${plot(said.plot, points, shown)}<details><summary>${said.as_table}</summary>${table(
         said.plot,
         [
           { title: said.day, cell: (row: Earned) => row.day },
@@ -124,7 +127,7 @@ ${
         home.earned.filter(({ amount_minor }) => amount_minor !== 0),
         general.none_yet,
       )}</details>`
-    : html`<p class="none">${said.no_earnings}</p>`
+    : html`<h2>${said.plot}</h2><p class="none">${said.no_earnings}</p>`
 }`;
 }
 

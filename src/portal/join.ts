@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../core/http/deadline.ts';
+import { addressOf } from '../core/net/client_address.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import { allows } from '../core/resource/states.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
@@ -13,6 +14,7 @@ import { invitationOf } from '../program/partners/group_invitation.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
 import { type Program, program_states, programs } from '../program/programs/program.ts';
 import type { Question } from '../program/programs/questions.ts';
+import { ApplicationRate } from './application_rate.ts';
 import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
 import type { PortalTexts } from './texts/texts.ts';
@@ -45,6 +47,7 @@ interface Asked {
 const personal = ['email', 'first_name', 'last_name', 'company_name', 'website_url', 'country_code', 'language_code'];
 
 export function mountJoin(app: FastifyInstance, serving: Serving): void {
+  const rate = new ApplicationRate();
   for (const path of ['/join/:subdomain', '/join/:subdomain/:slug']) {
     app.get(path, async (request, reply) => {
       const asked = askedBy(request, request.query);
@@ -60,6 +63,7 @@ export function mountJoin(app: FastifyInstance, serving: Serving): void {
       const place = await placeOf(serving, request);
       const refusal = refusalOf(serving, place, asked);
       if (refusal) return sendJoin(reply, place, asked, refusal);
+      rate.count(addressOf(request), Date.now());
       const errors = await apply(serving, request, place, asked, typed);
       if (errors) return sendJoin(reply, place, asked, { ...formPage(place, asked, typed, errors), status: 400 });
       const { join } = asked.texts;
@@ -148,7 +152,7 @@ function formPage({ program, group }: Place, asked: Asked, typed: Typed = {}, er
   const about =
     group &&
     html`<p>${join.group(group.name)} ${group.description} ${group.landing_url !== null && html`<a href="${group.landing_url}" rel="noopener">${join.more}</a>`}</p>`;
-  const content = html`<p>${join.intro(program.name, program.product_name)}</p>${about}
+  const content = html`<p>${join.intro(program.product_name)}</p>${about}
 ${form(asked.texts, {
   action: asked.address,
   button: join.apply,

@@ -1,14 +1,13 @@
 /** A partner's own postbacks: where events are sent, and what was sent. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../core/values/problem.ts';
-import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
-import { copyable, cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
+import { copyable, cursorOf, doneNotice, pager, sendPortal, utc } from './frame.ts';
 import { type Me, type PortalVisit, performBeyond, readPage } from './visit.ts';
 
 type Visiting = (request: FastifyRequest) => PortalVisit;
@@ -185,12 +184,13 @@ function actionButtons({ texts: { postbacks: said } }: Me, { id, status }: Postb
   )}</ul>`;
 }
 
-function deliveryTable({ texts, reader }: Me, rows: Delivery[]): Html {
+function deliveryTable(me: Me, rows: Delivery[]): Html {
+  const { texts } = me;
   const { postbacks: said, general } = texts;
   const columns = [
     {
       title: general.date,
-      cell: ({ id, created_at }: Delivery) => html`<a href="/portal/deliveries/${id}">${time(created_at, reader)}</a>`,
+      cell: ({ id, created_at }: Delivery) => html`<a href="/portal/deliveries/${id}">${utc(created_at, me)}</a>`,
     },
     { title: said.event, cell: ({ event_type }: Delivery) => html`<code>${event_type}</code>` },
     {
@@ -203,10 +203,11 @@ function deliveryTable({ texts, reader }: Me, rows: Delivery[]): Html {
   return table(said.log, columns, rows, said.no_deliveries);
 }
 
-function deliveryContent({ texts, reader }: Me, delivery: Delivery & { endpoint_id: string }): Html {
+function deliveryContent(me: Me, delivery: Delivery & { endpoint_id: string }): Html {
+  const { texts } = me;
   const { postbacks: said, general } = texts;
   return html`${facts([
-    [general.date, time(delivery.created_at, reader)],
+    [general.date, utc(delivery.created_at, me)],
     [general.status, said.delivery[delivery.status]],
   ])}
 <form method="post" action="/portal/deliveries/${delivery.id}/replay"><p><button class="plain">${said.replay}</button></p></form>
@@ -214,7 +215,7 @@ function deliveryContent({ texts, reader }: Me, delivery: Delivery & { endpoint_
 <h2>${said.attempts}</h2>
 ${delivery.attempts.map(
   ({ at, status_code, error, response_body }) =>
-    html`<p>${time(at, reader)} · ${status_code ?? error}</p>${response_body && html`<pre>${response_body}</pre>`}`,
+    html`<p>${utc(at, me)} · ${status_code ?? error}</p>${response_body && html`<pre>${response_body}</pre>`}`,
 )}
 <p><a href="/portal/postbacks/${delivery.endpoint_id}">${general.back}</a></p>`;
 }

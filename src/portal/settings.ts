@@ -2,15 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { openSessionsOf } from '../core/access/session.ts';
 import type { Problem } from '../core/values/problem.ts';
-import { time } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { table } from '../pages/table.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
+import { browserOf } from './browser.ts';
 import { type Errors, errorsOf, form, one, typedFrom, typedIn } from './fields.ts';
-import { doneNotice, sendPortal } from './frame.ts';
+import { doneNotice, sendPortal, utc } from './frame.ts';
 import { type PortalVisit, readPage } from './visit.ts';
 
 type Visiting = (request: FastifyRequest) => PortalVisit;
@@ -75,7 +75,7 @@ async function showNotifications(
   const { me, sessions } = await readPage(visit, async (_, __, tx) => ({
     sessions: await openSessionsOf(tx, visit.session),
   }));
-  const { texts, partner, reader } = me;
+  const { texts, partner } = me;
   const { notifications: said, general } = texts;
   const typed = typedFrom({
     ...Object.fromEntries(mails.map((name) => [name, partner[name] ? 'true' : ''])),
@@ -85,9 +85,9 @@ async function showNotifications(
     {
       title: said.browser,
       cell: ({ user_agent, id }: Sessions) =>
-        `${user_agent || '–'}${id === visit.session.id ? ` (${said.this_one})` : ''}`,
+        `${browserOf(user_agent)}${id === visit.session.id ? ` (${said.this_one})` : ''}`,
     },
-    { title: said.last_seen, cell: ({ last_seen_at }: Sessions) => time(last_seen_at, reader) },
+    { title: said.last_seen, cell: ({ last_seen_at }: Sessions) => utc(last_seen_at, me) },
   ];
   const content = html`${doneNotice(query, { saved: general.saved, ended: said.ended })}
 ${form(texts, {
@@ -136,5 +136,5 @@ async function showTerms(
         errors,
       })}`
     : html`${link}${partner.terms_version !== null && notice(said.accepted(partner.terms_version))}`;
-  return sendPortal(reply, me, { title: said.title, content }, status);
+  return sendPortal(reply, me, { title: said.title, at: 'terms', content }, status);
 }

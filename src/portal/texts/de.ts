@@ -32,6 +32,7 @@ export const de: PortalTexts = {
     portal: 'Partnerportal',
     sign_out: 'Abmelden',
     skip: 'Zum Inhalt springen',
+    menu: 'Menü',
     save: 'Speichern',
     saved: 'Gespeichert.',
     create: 'Anlegen',
@@ -59,8 +60,8 @@ export const de: PortalTexts = {
   },
   join: {
     title: (program) => `Partner von ${program} werden`,
-    intro: (program, product) =>
-      `Empfehlen Sie ${product}, und verdienen Sie Provisionen im Partnerprogramm von ${program}.`,
+    intro: (product) =>
+      `Empfehlen Sie ${product}, und verdienen Sie Provisionen. Bewerben Sie sich hier; Sie bekommen eine E-Mail, sobald darüber entschieden ist.`,
     group: (name) => `Sie bewerben sich für die Gruppe ${name}.`,
     more: 'Mehr darüber',
     email: 'E-Mail',
@@ -103,6 +104,7 @@ export const de: PortalTexts = {
     rate_renewal: 'Spätere Zahlungen',
     no_rate: 'Keine Provision',
     plot: 'Provisionen der letzten 30 Tage',
+    as_table: 'Als Tabelle',
     day: 'Tag (UTC)',
     no_earnings: 'Keine Provisionen in den letzten 30 Tagen. Teilen Sie einen Ihrer Links, um die erste zu verdienen.',
     your_link: 'Ihr Link',

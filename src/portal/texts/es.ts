@@ -32,6 +32,7 @@ export const es: PortalTexts = {
     portal: 'Portal de socios',
     sign_out: 'Cerrar sesión',
     skip: 'Ir al contenido',
+    menu: 'Menú',
     save: 'Guardar',
     saved: 'Guardado.',
     create: 'Crear',
@@ -59,7 +60,8 @@ export const es: PortalTexts = {
   },
   join: {
     title: (program) => `Hágase socio de ${program}`,
-    intro: (program, product) => `Recomiende ${product} y gane comisiones con el programa de socios de ${program}.`,
+    intro: (product) =>
+      `Recomiende ${product} y gane comisiones. Envíe aquí su solicitud; recibirá un correo cuando se decida.`,
     group: (name) => `Su solicitud es para el grupo ${name}.`,
     more: 'Más información',
     email: 'Correo electrónico',
@@ -101,6 +103,7 @@ export const es: PortalTexts = {
     rate_renewal: 'Pagos posteriores',
     no_rate: 'Sin comisión',
     plot: 'Comisiones de los últimos 30 días',
+    as_table: 'Como tabla',
     day: 'Día (UTC)',
     no_earnings: 'No hay comisiones en los últimos 30 días. Comparta uno de sus enlaces para ganar la primera.',
     your_link: 'Su enlace',

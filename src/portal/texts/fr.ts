@@ -32,6 +32,7 @@ export const fr: PortalTexts = {
     portal: 'Portail partenaire',
     sign_out: 'Se déconnecter',
     skip: 'Aller au contenu',
+    menu: 'Menu',
     save: 'Enregistrer',
     saved: 'Enregistré.',
     create: 'Créer',
@@ -59,8 +60,8 @@ export const fr: PortalTexts = {
   },
   join: {
     title: (program) => `Devenir partenaire de ${program}`,
-    intro: (program, product) =>
-      `Recommandez ${product} et gagnez des commissions avec le programme partenaire de ${program}.`,
+    intro: (product) =>
+      `Recommandez ${product} et gagnez des commissions. Posez votre candidature ici ; vous recevrez un e-mail dès qu’une décision sera prise.`,
     group: (name) => `Vous posez votre candidature pour le groupe ${name}.`,
     more: 'En savoir plus',
     email: 'E-mail',
@@ -103,6 +104,7 @@ export const fr: PortalTexts = {
     rate_renewal: 'Paiements suivants',
     no_rate: 'Aucune commission',
     plot: 'Commissions des 30 derniers jours',
+    as_table: 'Sous forme de tableau',
     day: 'Jour (UTC)',
     no_earnings: 'Aucune commission ces 30 derniers jours. Partagez l’un de vos liens pour gagner la première.',
     your_link: 'Votre lien',

@@ -32,6 +32,7 @@ export const it: PortalTexts = {
     portal: 'Portale partner',
     sign_out: 'Uscire',
     skip: 'Vai al contenuto',
+    menu: 'Menu',
     save: 'Salvare',
     saved: 'Salvato.',
     create: 'Creare',
@@ -59,7 +60,8 @@ export const it: PortalTexts = {
   },
   join: {
     title: (program) => `Diventare partner di ${program}`,
-    intro: (program, product) => `Consigli ${product} e guadagni commissioni con il programma partner di ${program}.`,
+    intro: (product) =>
+      `Consigli ${product} e guadagni commissioni. Invii qui la candidatura; riceverà un’e-mail quando sarà presa una decisione.`,
     group: (name) => `La candidatura è per il gruppo ${name}.`,
     more: 'Maggiori informazioni',
     email: 'E-mail',
@@ -100,6 +102,7 @@ export const it: PortalTexts = {
     rate_renewal: 'Pagamenti successivi',
     no_rate: 'Nessuna commissione',
     plot: 'Commissioni degli ultimi 30 giorni',
+    as_table: 'Come tabella',
     day: 'Giorno (UTC)',
     no_earnings: 'Nessuna commissione negli ultimi 30 giorni. Condivida uno dei Suoi link per guadagnare la prima.',
     your_link: 'Il Suo link',

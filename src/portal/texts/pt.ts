@@ -32,6 +32,7 @@ export const pt: PortalTexts = {
     portal: 'Portal de parceiros',
     sign_out: 'Terminar sessão',
     skip: 'Ir para o conteúdo',
+    menu: 'Menu',
     save: 'Guardar',
     saved: 'Guardado.',
     create: 'Criar',
@@ -59,7 +60,8 @@ export const pt: PortalTexts = {
   },
   join: {
     title: (program) => `Tornar-se parceiro de ${program}`,
-    intro: (program, product) => `Recomende ${product} e ganhe comissões com o programa de parceiros de ${program}.`,
+    intro: (product) =>
+      `Recomende ${product} e ganhe comissões. Envie aqui a candidatura; recebe um e-mail quando houver uma decisão.`,
     group: (name) => `A candidatura é para o grupo ${name}.`,
     more: 'Saber mais',
     email: 'E-mail',
@@ -100,6 +102,7 @@ export const pt: PortalTexts = {
     rate_renewal: 'Pagamentos seguintes',
     no_rate: 'Sem comissão',
     plot: 'Comissões dos últimos 30 dias',
+    as_table: 'Em tabela',
     day: 'Dia (UTC)',
     no_earnings: 'Nenhuma comissão nos últimos 30 dias. Partilhe um dos seus links para ganhar a primeira.',
     your_link: 'O seu link',

@@ -25,6 +25,7 @@ export interface PortalTexts {
     portal: string;
     sign_out: string;
     skip: string;
+    menu: string;
     save: string;
     saved: string;
     create: string;
@@ -52,7 +53,7 @@ export interface PortalTexts {
   };
   join: {
     title(program: string): string;
-    intro(program: string, product: string): string;
+    intro(product: string): string;
     group(name: string): string;
     more: string;
     email: string;
@@ -89,6 +90,7 @@ export interface PortalTexts {
     rate_renewal: string;
     no_rate: string;
     plot: string;
+    as_table: string;
     day: string;
     no_earnings: string;
     your_link: string;

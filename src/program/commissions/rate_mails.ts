@@ -57,9 +57,12 @@ export async function mailRateChange(
       and p.created_at <= ${at}::timestamptz and ${named(change)} and g.partner_emails and ${isNotForgotten(at)}
     order by p.id
     limit ${most_at_once}`);
-  const others = (await payingRules(tx, organization_id, program_id)).filter(({ id }) => id !== ruleOf(change).id);
-  const withRule = (one: Rule | null) => (one === null ? others : [...others, one]);
+  const ids = earners.map(({ id }) => id);
+  const paying = await payingRules(tx, organization_id, program_id, ids);
+  const others = paying.filter(({ id }) => id !== ruleOf(change).id);
   for (const earner of earners) {
+    const theirs = others.filter(({ partner_ids }) => partner_ids.length === 0 || partner_ids.includes(earner.id));
+    const withRule = (one: Rule | null) => (one === null ? theirs : [...theirs, one]);
     const before = standingRate(withRule(change.before), earner, at);
     const after = standingRate(withRule(change.after), earner, at);
     if (isSame(before, after)) continue;

@@ -36,8 +36,14 @@ export function standingRate(all: readonly Rule[], { id, group_id, tag_ids }: Ea
   return { first: rateOf(sale), renewal: rateOf({ ...sale, is_first_sale: false, first_sale_at: at }) };
 }
 
-/** The rules of a program that can pay. */
-export const payingRules = (tx: Tx, organization_id: string, program_id: string): Promise<Rule[]> =>
+/** The rules of a program that can pay some partners: those that name others are left out, of which there may be one for each partner. */
+export const payingRules = (
+  tx: Tx,
+  organization_id: string,
+  program_id: string,
+  partner_ids: string[],
+): Promise<Rule[]> =>
   tx.all<Rule>(sql`
     select ${rules.columns} from ${rules.from}
-    where t.organization_id = ${organization_id} and t.program_id = ${program_id} and t.status = 'active' and ${rules.alive}`);
+    where t.organization_id = ${organization_id} and t.program_id = ${program_id} and t.status = 'active' and ${rules.alive}
+      and (t.partner_ids = '{}' or t.partner_ids && ${partner_ids}::text[])`);
