@@ -27,7 +27,7 @@ for (const statement of [
     end $$`,
   ...['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link'].map(
     (table) => sql`
-      create constraint trigger touched after insert on ${raw(`program.${table}`)} deferrable initially deferred
+      create constraint trigger touched after insert or update or delete on ${raw(`program.${table}`)} deferrable initially deferred
       for each row execute function public.note_touched()`,
   ),
 ])
@@ -75,8 +75,10 @@ async function copy(table: string, row: Json, differing: Record<string, string>)
 
 const partner = await shop.partner();
 const link = await shop.link(partner);
+const other = await shop.partner();
 const customer = await shop.referred(partner);
 const sale = await shop.sale({ customer_id: customer.id });
+const another = await shop.sale({ customer_id: customer.id });
 const [commission] = await shop.commissionsOf(sale);
 const visitor_token = fresh('visitor');
 const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -91,12 +93,34 @@ const creates: Record<string, () => Promise<unknown>> = {
   'a sale of a customer': () => shop.sale({ customer_id: customer.id }),
   'a sale of another customer of the partner': async () =>
     shop.sale({ external_customer_id: fresh('cus'), partner_id: partner.id }),
+  'a correction of a sale': () =>
+    shop.merchant.patch(`/v1/sales/${another.id}`, { amount_minor: 20_000 + ++corrected }),
+  'a sale that is deleted': async () =>
+    shop.merchant.delete(`/v1/sales/${(await shop.sale({ customer_id: customer.id })).id}`),
+  'a sale that goes to another partner': async () =>
+    shop.merchant.patch(`/v1/sales/${(await shop.sale({ customer_id: customer.id })).id}`, { partner_id: other.id }),
+  'a dispute of a sale': async () =>
+    shop.merchant.post('/v1/disputes', {
+      ...{ sale_id: (await shop.sale({ customer_id: customer.id })).id, external_dispute_id: fresh('dispute') },
+    }),
+  'a commission that is approved': async () => {
+    const [earned] = (await shop.sale({ customer_id: customer.id })).commissions;
+    return shop.merchant.post(`/v1/commissions/${earned?.id}/approve`);
+  },
+  'a bonus': () =>
+    shop.merchant.post('/v1/commissions', {
+      ...{ program_id: shop.program_id, partner_id: partner.id, amount_minor: 100, currency: 'USD' },
+    }),
+  'a customer who moves': () => shop.merchant.patch(`/v1/customers/${customer.id}`, { name: `Name ${++corrected}` }),
+  'a partner who changes': () =>
+    shop.merchant.patch(`/v1/partners/${partner.id}`, { first_name: `Name ${++corrected}` }),
   'a refund of a sale': () => shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') }),
   'a click of a visitor': () => shop.click(partner, { visitor_token, ip: '203.0.113.7' }),
   'a customer of a partner': () => shop.customer({ partner_id: partner.id }),
   'a partner of a program': () => shop.partner(),
   'a link of a partner': () => shop.link(partner),
 };
+let corrected = 0;
 const at_first: Record<string, number> = {};
 for (const [name, create] of Object.entries(creates)) at_first[name] = await touched(create);
 
@@ -104,10 +128,13 @@ await copy('sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'f
 const sold = await tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id });
 await copy('sale', sold, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
 await rail.query(sql`analyze program.sale`);
-await copy('commission', commission as Json, {
+const of_many = {
   sale_id: `(select x.id from program.sale x where x.organization_id = s.organization_id and x.program_id = s.program_id and x.external_charge_id = 'many ' || n and x.deleted_at is null)`,
-});
+};
+await copy('commission', commission as Json, of_many);
 await copy('refund', refund as Json, { external_refund_id: `'many ' || n`, amount_minor: '1' });
+// And one of each of those sales: where all are of one, Postgres takes a sale for one with thousands.
+await copy('refund', refund as Json, { ...of_many, external_refund_id: `'spread ' || n`, amount_minor: '1' });
 await copy('click', click, {});
 await copy('customer', customer, { email: `'many' || n || '@customer.example.com'` });
 await copy('partner', partner, { email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` });
