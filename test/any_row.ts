@@ -8,6 +8,7 @@ const fillers: Record<string, unknown> = {
   smallint: 1,
   boolean: false,
   bytea: Buffer.of(0),
+  'text[]': '{}',
   jsonb: '{}',
   json: '{}',
   'timestamp with time zone': new Date().toISOString(),

@@ -343,8 +343,9 @@ comment on column program.processor.credentials is 'AES-256-GCM; never shown aga
 comment on column program.processor.hint is 'The last four characters of the key.';
 comment on column program.processor.endpoint_id is 'The webhook endpoint that was created at the processor. Null: a person created it.';
 comment on column program.processor.reconciled_to is 'Events up to then were compared with those of the processor.';
-comment on column program.processor.backfill is 'How far the history of the processor was read: {"since": …, "from": …, "found": …}. Null: none is being read.';
-create index processor_by_program on program.processor (program_id, processor);
+comment on column program.processor.backfill is 'How far the history of the processor was read: {"since": …, "dry_run": …, "status": …, "from": …, "read": …, "found": …}. Null: it never was.';
+-- For webhooks, which name a program alone. No view shows the hint, so that none leads here to the rows of all organizations.
+create index processor_by_program on program.processor (program_id, processor) where hint <> '';
 create unique index processor_current on program.processor (organization_id, program_id, processor) where deleted_at is null;
 call core.protect_tenant_table('program.processor');
 
@@ -368,6 +369,7 @@ create table program.sale_claim (
   resolved_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint sale_claim_resolved_has_time check ((status = 'open') = (resolved_at is null)),
   foreign key (organization_id, partner_id) references program.partner,
@@ -375,6 +377,8 @@ create table program.sale_claim (
   foreign key (organization_id, sale_id) references program.sale
 );
 comment on table program.sale_claim is 'A sale that a partner misses, what was found of it, and the merchant''s decision.';
+comment on column program.sale_claim.changed_in is 'The transaction that wrote the row last.';
+create index sale_claim_by_change on program.sale_claim (organization_id, changed_in);
 create index sale_claim_by_email on program.sale_claim (organization_id, program_id, email_key) where email_key is not null;
 create index sale_claim_by_partner on program.sale_claim (organization_id, partner_id, id);
 create index sale_claim_by_program on program.sale_claim (organization_id, program_id, id) include (created_at);
@@ -386,7 +390,7 @@ create table program.processor_event (
   organization_id text collate "C" not null,
   id text collate "C" not null,
   program_id text collate "C" not null,
-  processor text not null,
+  processor text not null constraint processor_event_processor_known check (processor in ('stripe', 'paddle', 'chargebee')),
   external_event_id text not null,
   type text not null,
   external_object_id text,
@@ -406,6 +410,7 @@ create table program.processor_event (
   worked_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint processor_event_waits_for_something check (status not in ('waiting', 'unresolved') or waiting_for is not null),
   constraint processor_event_worked_has_time check ((status = 'pending') = (worked_at is null)),
@@ -418,6 +423,8 @@ comment on column program.processor_event.run_id is 'The request id of whatever 
 comment on column program.processor_event.waiting_for is 'The id at the processor that must be known first.';
 comment on column program.processor_event.result_id is 'The sale, refund, dispute, customer or coupon that it created or changed.';
 comment on column program.processor_event.body is 'As it was signed. Null: erased with its customer.';
+comment on column program.processor_event.changed_in is 'The transaction that wrote the row last.';
+create index processor_event_by_change on program.processor_event (organization_id, changed_in);
 create index processor_event_by_customer on program.processor_event (organization_id, program_id, external_customer_id);
 create index processor_event_by_object on program.processor_event (organization_id, program_id, external_object_id);
 create index processor_event_by_program on program.processor_event (organization_id, program_id, id);
@@ -425,7 +432,7 @@ create index processor_event_by_status on program.processor_event (organization_
 create index processor_event_overdue on program.processor_event (worked_at) where status = 'waiting';
 create index processor_event_by_time on program.processor_event (created_at);
 create index processor_event_pending on program.processor_event (organization_id, program_id, queue, occurred_at, rank) where status = 'pending';
-create index processor_event_troubled on program.processor_event (status) where status in ('failed', 'unresolved');
+create index processor_event_troubled on program.processor_event (created_at) where status in ('failed', 'unresolved');
 create index processor_event_waiting on program.processor_event (organization_id, program_id, waiting_for) where waiting_for is not null;
 create unique index processor_event_once on program.processor_event (organization_id, program_id, processor, external_event_id);
 call core.protect_tenant_table('program.processor_event');
@@ -433,7 +440,7 @@ call core.protect_tenant_table('program.processor_event');
 create table program.processor_object (
   organization_id text collate "C" not null,
   program_id text collate "C" not null,
-  processor text not null,
+  processor text not null constraint processor_object_processor_known check (processor in ('stripe', 'paddle', 'chargebee')),
   external_id text not null,
   object_id text collate "C",
   state text,
@@ -449,3 +456,30 @@ comment on column program.processor_object.state is 'The last state of it at the
 comment on column program.processor_object.as_of is 'The time of the event that told the state: an earlier one changes nothing.';
 create index processor_object_by_object on program.processor_object (organization_id, object_id);
 call core.protect_tenant_table('program.processor_object');
+
+create table program.processor_total (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  processor text not null constraint processor_total_processor_known check (processor in ('stripe', 'paddle', 'chargebee')),
+  day date not null,
+  kind text not null constraint processor_total_kind_known check (kind in ('charge', 'refund', 'dispute')),
+  currency text not null,
+  theirs integer not null,
+  theirs_minor bigint not null,
+  ours_minor bigint not null,
+  uncredited_minor bigint not null,
+  difference_minor bigint not null generated always as (theirs_minor - ours_minor - uncredited_minor) stored,
+  examples text[] not null,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, program_id, processor, day, kind, currency),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.processor_total is 'What a billing processor says that it moved on a day, beside what is recorded of it here.';
+comment on column program.processor_total.day is 'UTC.';
+comment on column program.processor_total.theirs is 'The number of charges, refunds or disputes at the processor.';
+comment on column program.processor_total.ours_minor is 'What is recorded here of the same charges, refunds or disputes.';
+comment on column program.processor_total.uncredited_minor is 'What is known here and recorded nowhere: nobody is credited with the charge, or its sale was deleted.';
+comment on column program.processor_total.examples is 'Ids at the processor of some that differ.';
+create index processor_total_differing on program.processor_total (day) where difference_minor <> 0;
+call core.protect_tenant_table('program.processor_total');

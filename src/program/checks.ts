@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { ago, counted, named } from '../core/doctor/amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from '../core/doctor/check.ts';
+import { processorChecks } from './processors/checks.ts';
 
 const doubt_hours = 1;
 const processing_days = 7;
@@ -76,4 +77,5 @@ export const checks = [
       );
     },
   }),
+  ...processorChecks,
 ];

@@ -25,6 +25,7 @@ export const program: Product = {
     { name: 'program/send_weekly_summaries', cron: '0 6 * * 1', missed: 'latest' },
     { name: 'program/sweep_processor_events', cron: '*/5 * * * *', missed: 'latest' },
     { name: 'program/reconcile_processors', cron: '23 * * * *', missed: 'latest' },
+    { name: 'program/compare_processors', cron: '47 4 * * *', missed: 'each' },
     { name: 'program/purge_processor_events', cron: '41 3 * * *', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
     { name: 'program/purge_clicks', cron: '17 3 * * *', missed: 'latest' },

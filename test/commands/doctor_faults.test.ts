@@ -200,6 +200,24 @@ const faults: Record<string, Fault> = {
     state: 'warning',
     text: /has been there for 60 minutes/,
   },
+  'program/processor_totals': {
+    make: () =>
+      insert('program.processor_total', {
+        ...{ organization_id, program_id: 'prg_1', processor: 'stripe', day: ago(24).slice(0, 10), kind: 'charge' },
+        ...{ currency: 'USD', theirs_minor: 3_000, ours_minor: 1_000, uncredited_minor: 500 },
+      }),
+    state: 'warning',
+    text: /^1 daily total of billing processors differ.*USD 15\.00 of charges at stripe on \d{4}-\d\d-\d\d \(prg_1\)/,
+  },
+  'program/processors_disconnected': {
+    make: () =>
+      insert('program.processor', {
+        ...{ organization_id, id: 'prc_1', program_id: 'prg_1', processor: 'stripe', mode: 'live' },
+        ...{ status: 'disconnected', disconnected_reason: 'Invalid API Key provided' },
+      }),
+    state: 'warning',
+    text: /^Disconnected: stripe of prg_1\./,
+  },
   'recruitment/inboxes': {
     make: () =>
       insert('recruitment.inbox', {

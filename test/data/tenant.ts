@@ -32,6 +32,14 @@ export async function fillOrganization(
   const paid = await shop.sale({ customer_id: customer.id });
   await shop.pay(paid.commissions[0]);
   await shop.refund(paid);
+  await rail.query(sql`
+    insert into program.processor_object (organization_id, program_id, processor, external_id, object_id, as_of, created_at, updated_at)
+    select ${caller.organization_id}, ${program_id}, 'stripe', 'pi_' || n, ${sale.id}, now(), now(), now() from generate_series(1, 3) as n`);
+  await rail.query(sql`
+    insert into program.processor_total
+      (organization_id, program_id, processor, day, kind, currency, theirs, theirs_minor, ours_minor, uncredited_minor, examples, created_at, updated_at)
+    select ${caller.organization_id}, ${program_id}, 'stripe', current_date - n, 'charge', 'USD', 1, 100, 90, 10, '{}', now(), now()
+    from generate_series(1, 3) as n`);
   await rail.query(sql`select program.number_statements(${caller.organization_id}, ${program_id})`);
   return { caller, program_id };
 }

@@ -332,6 +332,14 @@ function faultsOf(rail: Rail, service: Service): Fault[] {
       },
     },
     {
+      alerts: ['RailProcessorDifference'],
+      async make() {
+        const [day] = new Date(Date.now() - 86_400_000).toISOString().split('T');
+        await insert('program.processor_total', { processor: 'stripe', day, kind: 'charge', theirs_minor: 100 });
+        return undefined;
+      },
+    },
+    {
       alerts: ['RailPayoutInDoubt', 'RailPayoutPollsLate'],
       async make() {
         await insert('program.payout_attempt', {

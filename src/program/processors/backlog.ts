@@ -8,6 +8,9 @@ import { run } from '../../core/postgres/database.ts';
 /** Days that an event is kept. */
 export const kept_days = 90;
 
+/** Days for which one that differs from the processor is compared again: what was missing may have come. */
+export const compared_again_days = 7;
+
 export const keptEvents: Kept = {
   ...{ kind: 'processor_events', setting: null, days: () => kept_days, late_days: 1 },
   oldest: sql`select min(t.created_at) as at from program.processor_event t`,
@@ -38,15 +41,38 @@ const oldest = new SharedGauge('rail_processor_events_oldest_seconds', {
   ],
 });
 
+const differences = new SharedGauge(
+  'rail_processor_difference',
+  {
+    help: 'The sum of what differs, by currency in its minor units, between what billing processors say that they moved on the last seven days and what is recorded of it: compared each night. `npx --no rail doctor` names the programs.',
+    row: 'Jobs',
+    title: 'Difference from billing processors',
+    alerts: [
+      {
+        name: 'RailProcessorDifference',
+        expr: 'max(rail_processor_difference) > 0',
+        for: '1h',
+        severity: 'warning',
+        summary: 'What a billing processor moved on a day is not what is recorded of it.',
+        remedy:
+          "'npx --no rail doctor' names the program and the day. Look for events that failed, and take in what never arrived with 'npx --no rail processor backfill'.",
+      },
+    ],
+  },
+  ['processor', 'currency'],
+);
+
 const statuses = ['pending', 'waiting', 'unresolved', 'failed'];
 
 export const processorBacklog: Backlog = {
-  gauges: [events, oldest],
+  gauges: [events, oldest, differences],
   async read(database) {
     const counted = await run<{ status: string; size: number }>(database, sizes);
+    const differing = await run<Differing>(database, differingTotals);
     const [late] = await run<{ age: number }>(database, age);
     return [
       { gauge: oldest, labels: {}, value: late?.age ?? 0 },
+      ...differing.map(({ value, ...labels }) => ({ gauge: differences, labels, value })),
       ...statuses.map((status) => ({
         gauge: events,
         labels: { status },
@@ -68,6 +94,18 @@ const sizes = sql`
     select e.status from program.processor_event e where e.status in ('failed', 'unresolved') limit ${most_counted}
   ) as w
   group by w.status`;
+
+interface Differing {
+  processor: string;
+  currency: string;
+  value: number;
+}
+
+const differingTotals = sql`
+  select t.processor, t.currency, sum(abs(t.difference_minor))::float8 as value
+  from program.processor_total t
+  where t.day >= current_date - ${compared_again_days}::integer and t.difference_minor <> 0
+  group by t.processor, t.currency`;
 
 const age = sql`
   select greatest(coalesce(extract(epoch from clock_timestamp() - min(e.created_at)), 0), 0)::float8 as age

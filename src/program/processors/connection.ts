@@ -196,7 +196,7 @@ export function mailChange(
 }
 
 /** A name may hold line breaks, which end a header. */
-const oneLine = (words: string): string => words.replaceAll(/\s+/g, ' ').trim();
+export const oneLine = (words: string): string => words.replaceAll(/\s+/g, ' ').trim();
 
 /**
  * Does work for which a processor is asked. Where it refuses the key, the connection is disconnected.

@@ -89,6 +89,22 @@ export async function know(applying: Applying, ids: string[], { object_id, state
   await release(tx, program.id, ids);
 }
 
+/** Notes that ids which are not known yet are nothing here, and works on what waited for them. */
+export async function knowNothing({ tx, program, processor }: Applying, ids: string[]): Promise<void> {
+  const noted = await tx.all<{ external_id: string }>(sql`
+    insert into program.processor_object as t
+      (organization_id, program_id, processor, external_id, as_of, created_at, updated_at)
+    select ${tx.organization_id}, ${program.id}, ${processor}, g.id, ${tx.now}::timestamptz, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+    from (select distinct g.id from unnest(${ids}::text[]) as g (id) order by g.id) as g
+    on conflict do nothing
+    returning t.external_id`);
+  await release(
+    tx,
+    program.id,
+    noted.map(({ external_id }) => external_id),
+  );
+}
+
 /** A state is taken over only from an event that is not older than the one that told the last: they come in any order. */
 export const isOlder = (at: string, known: Known | undefined): boolean =>
   known !== undefined && Date.parse(at) < Date.parse(known.as_of);

@@ -135,6 +135,8 @@ export interface Attributable {
   click_id?: string | undefined;
   /** The sale may have a coupon, which the answer names. */
   by_coupon: boolean;
+  /** The ids of the payment: they are known to be nothing here where nobody is credited, so that what is about it does not wait. */
+  payment_ids?: string[];
 }
 
 /** A webhook that is not signed with the secret, is stale, or is no event. */
@@ -164,6 +166,28 @@ export interface Connected {
 export interface Page {
   events: unknown[];
   next: string | null;
+}
+
+/** A time from which on, and one before which. ISO 8601. */
+export interface Span {
+  since: string;
+  until: string;
+}
+
+export const movement_kinds = ['charge', 'refund', 'dispute'] as const;
+
+/** A charge, refund or dispute as the processor lists it, to be compared with what is recorded of it. */
+export interface Movement {
+  kind: (typeof movement_kinds)[number];
+  /** Its ids, the one by which people find it first. */
+  ids: string[];
+  /** The ids that its events are about. */
+  about: string[];
+  /** The payment that is refunded or disputed; null for a charge. */
+  of: string | null;
+  /** In minor units of ISO 4217. */
+  amount_minor: number;
+  currency: string;
 }
 
 export interface Processor {
@@ -206,6 +230,8 @@ export interface Processor {
    * @throws KeyRefused, ProcessorAway
    */
   history(account: Account, since: string, from: string | null): Promise<Page>;
+  /** A page of what was charged, refunded and disputed in a span. @throws KeyRefused, ProcessorAway */
+  movements(account: Account, span: Span, from: string | null): Promise<{ movements: Movement[]; next: string | null }>;
   /** Events that say what an id is, as the processor would send them now: none where it does not know it. @throws KeyRefused, ProcessorAway */
   find(account: Account, external_id: string): Promise<unknown[]>;
   /** @param answers what was asked so far, in order */

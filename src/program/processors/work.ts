@@ -8,8 +8,8 @@ import { tenant } from '../../core/resource/resource.ts';
 import { programs } from '../programs/program.ts';
 import { applyFacts, idsIn, mayBeCredited } from './apply.ts';
 import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
-import { ignored, lockIds, type Outcome, unattributed } from './known.ts';
-import type { Fact, Nothing, ProcessorName, Question, Reading } from './processor.ts';
+import { type Applying, ignored, knowNothing, lockIds, type Outcome, unattributed } from './known.ts';
+import type { Attributable, Fact, Nothing, ProcessorName, Question, Reading } from './processor.ts';
 import { billing } from './processors.ts';
 
 interface Queue {
@@ -69,7 +69,7 @@ function workEvent(queue: Queue, { event, connection }: Next, context: Context):
 
 const erased: Nothing = { kind: 'nothing', reason: 'erased', message: 'It was erased together with its customer.' };
 
-type Read = Fact[] | Nothing | { nobody: string | null };
+type Read = Fact[] | Nothing | { nobody: Attributable };
 
 /** Reads an event, and asks for what it lacks where somebody might be credited with it. */
 async function readFacts(
@@ -87,7 +87,7 @@ async function readFacts(
     const { worth_it_for } = reading;
     const opening = { organization_id, request_id: null, only_reads: true };
     if (worth_it_for && !(await transaction(store, opening, (tx) => mayBeCredited(tx, program_id, worth_it_for))))
-      return { nobody: worth_it_for.external_customer_id };
+      return { nobody: worth_it_for };
     answers.push(...(await Promise.all(reading.ask.map(ask))));
   }
   throw new Error('An event leads to one question after another.');
@@ -103,7 +103,7 @@ async function apply(
   { services }: Context,
 ): Promise<void> {
   const facts = Array.isArray(read) ? read : [];
-  await lockIds(tx, program_id, [...idsIn(facts), ...('nobody' in read && read.nobody ? [read.nobody] : [])]);
+  await lockIds(tx, program_id, [...idsIn(facts), ...('nobody' in read ? idsOf(read.nobody) : [])]);
   const pending = await tx.maybe(sql`
     select from program.processor_event t where ${tenant(tx)} and t.id = ${event.id} and t.status = 'pending' for no key update of t`);
   if (!pending) return;
@@ -112,19 +112,20 @@ async function apply(
   const outcome = Array.isArray(read)
     ? await applyFacts(applying, read)
     : 'nobody' in read
-      ? await stillNobody(tx, program_id, read.nobody)
+      ? await stillNobody(applying, read.nobody)
       : ignored(read.reason, read.message);
   if (outcome) await note(tx, event.id, outcome);
 }
 
+const idsOf = ({ external_customer_id, payment_ids = [] }: Attributable): string[] =>
+  external_customer_id === null ? payment_ids : [external_customer_id, ...payment_ids];
+
 /** Undefined where the customer became known meanwhile: the event is worked on once more. */
-async function stillNobody(
-  tx: Tx,
-  program_id: string,
-  external_customer_id: string | null,
-): Promise<Outcome | undefined> {
-  const asked = { external_customer_id, by_coupon: false };
-  if (await mayBeCredited(tx, program_id, asked)) return undefined;
+async function stillNobody(applying: Applying, nobody: Attributable): Promise<Outcome | undefined> {
+  const { tx, program } = applying;
+  const { external_customer_id, payment_ids = [] } = nobody;
+  if (await mayBeCredited(tx, program.id, { external_customer_id, by_coupon: false })) return undefined;
+  await knowNothing(applying, payment_ids);
   return unattributed(external_customer_id, not_credited);
 }
 

@@ -40,11 +40,29 @@ export class ChargebeeSite extends ProviderServer {
       const event = this.events.find((one) => one.id === id);
       return event ? { status: 200, body: { event } } : { status: 404, body: { api_error_code: 'resource_not_found' } };
     }
+    if (noun === 'transactions' && id === undefined) return this.#transactions(query);
     if (noun !== 'events') return { status: 200, body: { list: [] } };
     const after = Number(query.get('occurred_at[after]') ?? 0);
     const found = this.events.filter(({ occurred_at }) => occurred_at > after);
     const [from, limit] = [Number(query.get('offset') ?? 0), Number(query.get('limit') ?? 10)];
     const more = found.length > from + limit ? { next_offset: String(from + limit) } : {};
     return { status: 200, body: { list: found.slice(from, from + limit).map((event) => ({ event })), ...more } };
+  }
+
+  /** By their dates, a page after another. */
+  #transactions(query: URLSearchParams): Answer {
+    const after = Number(query.get('date[after]') ?? 0);
+    const by_id = new Map(
+      this.events.flatMap(({ content }) =>
+        content.transaction ? [[content.transaction.id, content.transaction]] : [],
+      ),
+    );
+    const found = [...by_id.values()].filter(({ date }) => date > after).sort((one, other) => one.date - other.date);
+    const [from, limit] = [Number(query.get('offset') ?? 0), Number(query.get('limit') ?? 10)];
+    const more = found.length > from + limit ? { next_offset: String(from + limit) } : {};
+    return {
+      status: 200,
+      body: { list: found.slice(from, from + limit).map((transaction) => ({ transaction })), ...more },
+    };
   }
 }

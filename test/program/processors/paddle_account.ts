@@ -47,7 +47,27 @@ export class PaddleAccount extends ProviderServer {
       const object = this.#objects.get(id);
       return object ? { status: 200, body: { data: object } } : { status: 404, body: { error: { code: 'not_found' } } };
     }
-    return { status: 200, body: { data: [] } };
+    return this.#list(noun as string, query);
+  }
+
+  /** By id, which begins with the time, a page after another. */
+  #list(noun: string, query: URLSearchParams): Answer {
+    const prefix = { transactions: 'txn', adjustments: 'adj', customers: 'ctm', subscriptions: 'sub' }[noun] ?? 'none';
+    const [from, until] = [query.get('billed_at[GTE]') ?? '', query.get('billed_at[LT]') ?? '~'];
+    const found = [...this.#objects.values()]
+      .filter(({ id, status, billed_at = '' }) => {
+        if (!id.startsWith(`${prefix}_`)) return false;
+        return status === (query.get('status') ?? status) && (from === '' || (billed_at >= from && billed_at < until));
+      })
+      .sort((one, other) => (one.id < other.id ? -1 : 1));
+    const sorted = query.get('order_by') === 'id[DESC]' ? found.reverse() : found;
+    const after = query.get('after');
+    const rest = after === null ? sorted : sorted.slice(sorted.findIndex(({ id }) => id === after) + 1);
+    const per_page = Math.min(Number(query.get('per_page') ?? 50), noun === 'adjustments' ? 50 : 200);
+    return {
+      status: 200,
+      body: { data: rest.slice(0, per_page), meta: { pagination: { has_more: rest.length > per_page } } },
+    };
   }
 
   #setting(method: string, id: string | undefined, raw: string): Answer {

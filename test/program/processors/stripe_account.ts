@@ -120,10 +120,8 @@ export class StripeAccount extends ProviderServer {
     const [kind = '', id] = noun.split('/');
     if (!['customers', 'charges', 'invoices', 'subscriptions', 'disputes'].includes(kind))
       return refusal(404, `Unrecognized request URL (${noun}).`);
-    if (id === undefined)
-      return list(
-        of('charge').filter((one) => kind === 'charges' && one.payment_intent === query.get('payment_intent')),
-      );
+    if (id === undefined && !query.has('payment_intent')) return this.#history(of('charge'), query);
+    if (id === undefined) return list(of('charge').filter((one) => one.payment_intent === query.get('payment_intent')));
     const object = this.#objects.get(id);
     return object ? { status: 200, body: this.#expanded(object, query) } : refusal(404, `No such object: ${id}`);
   }
@@ -131,7 +129,8 @@ export class StripeAccount extends ProviderServer {
   /** A list of objects, newest first, a page after another. */
   #history(objects: Json[], query: URLSearchParams): Answer {
     const since = Number(query.get('created[gte]') ?? 0);
-    const newest = objects.filter(({ created }) => created >= since).toReversed();
+    const until = Number(query.get('created[lt]') ?? Number.POSITIVE_INFINITY);
+    const newest = objects.filter(({ created }) => created >= since && created < until).toReversed();
     const after = query.get('starting_after');
     const rest = after === null ? newest : newest.slice(newest.findIndex(({ id }) => id === after) + 1);
     const limit = Number(query.get('limit') ?? 10);

@@ -138,6 +138,34 @@ export const tags: Record<string, ViewTags> = {
     ...{ between: ['created_at'], sums: ['amount_minor'] },
     refers: [program('disputes'), refer('sale', 'disputes'), refer('refund'), refer('partner')],
   },
+  sale_claim: {
+    ...{ list: 'sale_claims', key: ['id'], equals: ['id', 'program_id', 'partner_id', 'sale_id', 'status'] },
+    refers: [
+      program('sale_claims'),
+      refer('partner', 'sale_claims'),
+      refer('sale', 'claims'),
+      refer('processor_event'),
+    ],
+  },
+  processor: {
+    ...{ list: 'processors', key: ['id'], equals: ['id', 'program_id'] },
+    refers: [program('processors')],
+  },
+  processor_event: {
+    ...{ list: 'processor_events', key: ['id'] },
+    equals: ['id', 'program_id', 'status', 'external_object_id', 'external_customer_id'],
+    refers: [program('processor_events')],
+  },
+  processor_object: {
+    ...{ list: 'processor_objects', key: ['program_id', 'processor', 'external_id'] },
+    equals: ['program_id', 'object_id'],
+    refers: [program()],
+  },
+  processor_total: {
+    ...{ list: 'processor_totals', key: ['program_id', 'processor', 'day', 'kind', 'currency'] },
+    ...{ equals: ['program_id'], sums: ['theirs_minor', 'ours_minor', 'uncredited_minor', 'difference_minor'] },
+    refers: [program('processor_totals')],
+  },
   commission: {
     ...{ list: 'commissions', key: ['id'] },
     equals: ['id', 'program_id', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id', 'status'],

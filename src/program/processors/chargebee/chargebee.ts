@@ -7,7 +7,7 @@ import { sameText } from '../../../core/encryption/vault.ts';
 import { parsedJson } from '../../../core/net/answer.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
-import { type Caller, callProcessor, messageOf, readProcessor, translated } from '../call.ts';
+import { callProcessor, messageOf, readProcessor, translated } from '../call.ts';
 import {
   type Account,
   type Credentials,
@@ -19,17 +19,11 @@ import {
   type Reading,
 } from '../processor.ts';
 import { numberAt, timeOf } from '../stripe/fields.ts';
+import { atSite, caller } from './client.ts';
 import { clickOf, readers } from './events.ts';
+import { chargebeeMovements } from './movements.ts';
 
-const title = 'Chargebee';
-
-const caller: Caller = {
-  title,
-  headersOf: ({ credentials }) => ({
-    authorization: `Basic ${Buffer.from(`${credentials.api_key}:`).toString('base64')}`,
-  }),
-  wordsIn: (body) => [textAt(body, 'api_error_code'), textAt(body, 'message')],
-};
+const { title } = caller;
 
 /** The objects that a key must be allowed to read. */
 const readable = ['/events', '/transactions', '/customers'];
@@ -68,15 +62,11 @@ export const chargebee: Processor = {
   events,
   // Chargebee keeps its events.
   history: events,
+  movements: chargebeeMovements,
   find,
   read,
   ask: (account, { path, query }) => readProcessor(caller, atSite(account), `/api/v2${path}`, query),
 };
-
-const atSite = (account: Account): Account => ({
-  ...account,
-  url: account.url.replace('{site}', account.credentials.site ?? ''),
-});
 
 async function check(account: Account): Promise<{ account: string; warnings: string[] }> {
   const { site = '' } = account.credentials;

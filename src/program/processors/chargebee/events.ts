@@ -62,14 +62,23 @@ function payment(content: unknown, { at: time }: Occasion): Reading {
   if (id === undefined) return nothing('unreadable', 'The event holds no transaction.');
   if (textAt(transaction, 'type') !== 'payment' || textAt(transaction, 'status') !== 'success')
     return nothing('no_payment', 'The transaction is no payment that succeeded.');
-  const linked = listAt(transaction, 'linked_invoices').filter((one) => numberAt(one, 'applied_amount') > 0);
-  const parts = linked.map((one) => ({ invoice: textAt(one, 'invoice_id'), amount: numberAt(one, 'applied_amount') }));
-  const sold = parts.length > 0 ? parts : [{ invoice: undefined, amount: numberAt(transaction, 'amount') }];
-  const sales = sold
-    .filter(({ amount }) => amount > 0)
-    .map(({ invoice, amount }, nth) => saleOf(content, { id, invoice, amount, time, is_first: nth === 0 }));
+  const sales = partsOf(transaction).map(({ invoice, amount }, nth) =>
+    saleOf(content, { id, invoice, amount, time, is_first: nth === 0 }),
+  );
   return sales.length > 0 ? sales : nothing('nothing_paid', 'Nothing was paid.');
 }
+
+/** What a payment paid: invoices, or what has none. */
+export function partsOf(transaction: unknown): { invoice: string | undefined; amount: number }[] {
+  const linked = listAt(transaction, 'linked_invoices').filter((one) => numberAt(one, 'applied_amount') > 0);
+  const parts = linked.map((one) => ({ invoice: textAt(one, 'invoice_id'), amount: numberAt(one, 'applied_amount') }));
+  const all = parts.length > 0 ? parts : [{ invoice: undefined, amount: numberAt(transaction, 'amount') }];
+  return all.filter(({ amount }) => amount > 0);
+}
+
+/** The id of the charge of a part. */
+export const chargeOf = (invoice: string | undefined, transaction_id: string): string =>
+  invoice === undefined ? transaction_id : `${invoice}_${transaction_id}`;
 
 interface Part {
   id: string;
@@ -90,7 +99,7 @@ function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part)
     .sort((one, other) => numberAt(other, 'amount') - numberAt(one, 'amount'));
   return {
     kind: 'sale',
-    external_charge_id: invoice === undefined ? id : `${invoice}_${id}`,
+    external_charge_id: chargeOf(invoice, id),
     ...{ amount_minor: amount, currency: textAt(transaction, 'currency_code') ?? '', parts: { tax_minor } },
     external_customer_id: textAt(transaction, 'customer_id') ?? textAt(content, 'customer', 'id') ?? null,
     external_subscription_id: textAt(transaction, 'subscription_id') ?? textAt(content, 'subscription', 'id'),
@@ -103,7 +112,7 @@ function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part)
   };
 }
 
-const paymentOf = (transaction: unknown): string | undefined =>
+export const paymentOf = (transaction: unknown): string | undefined =>
   textAt(transaction, 'refunded_txn_id') ??
   textAt(transaction, 'linked_payments', '0', 'id') ??
   textAt(transaction, 'reference_transaction_id');

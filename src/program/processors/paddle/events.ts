@@ -9,6 +9,9 @@ interface Reader {
   read(data: unknown, occasion: Occasion): Reading;
 }
 
+/** Paddle has no id of a dispute: there is one of a transaction. */
+export const disputeOf = (transaction_id: string): string => `chargeback_${transaction_id}`;
+
 const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
 
 export const readers: Readonly<Record<string, Reader>> = {
@@ -130,7 +133,7 @@ function adjustment(data: unknown, { at: time }: Occasion): Reading {
   return [
     {
       kind: 'dispute',
-      ...{ external_dispute_id: `chargeback_${of}`, of, amount_minor, status: disputed, at: time },
+      ...{ external_dispute_id: disputeOf(of), of, amount_minor, status: disputed, at: time },
       ...{ reason: textAt(data, 'reason'), opened_at: created },
     },
   ];

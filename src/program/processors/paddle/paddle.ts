@@ -5,7 +5,7 @@ import { sameText } from '../../../core/encryption/vault.ts';
 import { parsedJson } from '../../../core/net/answer.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
-import { type Caller, callProcessor, messageOf, readProcessor, translated } from '../call.ts';
+import { callProcessor, messageOf, readProcessor, translated } from '../call.ts';
 import {
   type Account,
   type Credentials,
@@ -15,17 +15,14 @@ import {
   type Page,
   type Processor,
 } from '../processor.ts';
+import { caller } from './client.ts';
 import { readers } from './events.ts';
+import { paddleMovements } from './movements.ts';
 
-const title = 'Paddle';
+const { title } = caller;
+
 /** The tolerated difference of the sender's clock: Paddle's own library allows 5 seconds, by which a queue of some seconds loses events. */
 const tolerance_s = 300;
-
-const caller: Caller = {
-  title,
-  headersOf: ({ credentials }) => ({ authorization: `Bearer ${credentials.api_key}`, 'paddle-version': '1' }),
-  wordsIn: (body) => [textAt(body, 'error', 'code'), textAt(body, 'error', 'detail')],
-};
 
 /** The objects that a key must be allowed to read. */
 const readable = [
@@ -58,6 +55,7 @@ export const paddle: Processor = {
   envelope,
   events,
   history,
+  movements: paddleMovements,
   find,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'event_type') ?? ''];

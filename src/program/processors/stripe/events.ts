@@ -146,6 +146,7 @@ function charge(object: unknown, { answers }: Occasion): Reading {
         external_customer_id: idAt(object, 'customer') ?? null,
         click_id: clickOf(object),
         by_coupon: false,
+        payment_ids: [payment, id],
       },
     };
   }

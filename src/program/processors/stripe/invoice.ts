@@ -18,7 +18,7 @@ export function invoicePaid(object: unknown, { at: time, answers }: Occasion): R
   if (answers.length === 0 && discounts.some((one) => typeof one === 'string'))
     return {
       ask: [{ path: `/v1/invoices/${encodeURIComponent(id)}`, query: { 'expand[]': 'discounts' } }],
-      worth_it_for: { external_customer_id, click_id, by_coupon: true },
+      worth_it_for: { external_customer_id, click_id, by_coupon: true, payment_ids: [id] },
     };
   const billing_reason = textAt(object, 'billing_reason');
   const { product_id, products } = productsOf(object);

@@ -25,19 +25,37 @@ const paths: Readonly<Record<string, string>> = {
   promotion_code: 'promotion_codes',
 };
 
-/** A list names few types, so the events are read in lists one after the other: `1:evt_…` goes on with the second. */
-export async function stripeEvents(account: Account, since: string, from: string | null): Promise<Page> {
+/** A list with its query. */
+export type Listed = readonly [path: string, query: Record<string, string>];
+
+/** A page of lists that are read one after the other: `1:evt_…` goes on with the second. `nth`: the list that it is of. */
+export async function pageOfLists(
+  account: Account,
+  lists: readonly Listed[],
+  from: string | null,
+): Promise<{ nth: number; objects: unknown[]; next: string | null }> {
   const [nth, after] = [Number(from?.split(':')[0] ?? 0), from?.split(':')[1] ?? ''];
-  const query = {
-    ...{ limit: '100', 'created[gte]': String(Math.floor(Date.parse(since) / 1000)) },
+  const [path, query] = lists[nth] ?? ['', {}];
+  const list = await readStripe(account, path, {
+    ...{ limit: '100', ...query },
     ...(after === '' ? {} : { starting_after: after }),
-  };
-  const named = Object.fromEntries((chunks[nth] ?? []).map((type, place) => [`types[${place}]`, type]));
-  const list = await readStripe(account, '/v1/events', { ...query, ...named });
-  const events = listAt(list, 'data');
-  const last = textAt(events.at(-1), 'id');
-  const next_list = nth + 1 < chunks.length ? `${nth + 1}:` : null;
-  const next = at(list, 'has_more') === true && last !== undefined ? `${nth}:${last}` : next_list;
+  });
+  const objects = listAt(list, 'data');
+  const last = textAt(objects.at(-1), 'id');
+  const next_list = nth + 1 < lists.length ? `${nth + 1}:` : null;
+  const has_more = at(list, 'has_more') === true && last !== undefined;
+  return { nth, objects, next: has_more ? `${nth}:${last}` : next_list };
+}
+
+export const secondsOf = (time: string): string => String(Math.floor(Date.parse(time) / 1000));
+
+/** A list names few types, so the events are read in lists one after the other. */
+export async function stripeEvents(account: Account, since: string, from: string | null): Promise<Page> {
+  const lists = chunks.map((types): Listed => {
+    const named = Object.fromEntries(types.map((type, place) => [`types[${place}]`, type]));
+    return ['/v1/events', { 'created[gte]': secondsOf(since), ...named }];
+  });
+  const { objects: events, next } = await pageOfLists(account, lists, from);
   return { events: await Promise.all(events.map((event) => inOurVersion(account, event))), next };
 }
 
@@ -106,16 +124,9 @@ const histories: readonly [path: string, type: string, query: Record<string, str
 ];
 
 export async function stripeHistory(account: Account, since: string, from: string | null): Promise<Page> {
-  const [nth, after] = [Number(from?.split(':')[0] ?? 0), from?.split(':')[1] ?? ''];
-  const [path, type, query] = histories[nth] ?? ['', '', {}];
-  const list = await readStripe(account, path, {
-    ...{ limit: '100', 'created[gte]': String(Math.floor(Date.parse(since) / 1000)), ...query },
-    ...(after === '' ? {} : { starting_after: after }),
-  });
-  const objects = listAt(list, 'data');
-  const last = textAt(objects.at(-1), 'id');
-  const next_list = nth + 1 < histories.length ? `${nth + 1}:` : null;
-  const next = at(list, 'has_more') === true && last !== undefined ? `${nth}:${last}` : next_list;
+  const lists = histories.map(([path, , query]): Listed => [path, { 'created[gte]': secondsOf(since), ...query }]);
+  const { nth, objects, next } = await pageOfLists(account, lists, from);
+  const type = histories[nth]?.[1] ?? '';
   const told = objects.filter((object) => type !== 'charge.succeeded' || isPaid(object));
   return { events: told.map((object) => eventOf(type, object, account.mode)), next };
 }

@@ -19,6 +19,7 @@ import { callStripe, readStripe, stripeMessage } from './client.ts';
 import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
 import { findAtStripe, stripeEvents, stripeHistory } from './look_up.ts';
+import { stripeMovements } from './movements.ts';
 
 /** The objects that a restricted key must be allowed to read. */
 const readable = [
@@ -53,6 +54,7 @@ export const stripe: Processor = {
   envelope,
   events: stripeEvents,
   history: stripeHistory,
+  movements: stripeMovements,
   find: findAtStripe,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'type') ?? ''];
