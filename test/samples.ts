@@ -226,6 +226,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'processors.get': async (world) => withProcessor(world, (await world.fixture('programs')).id),
   'processors.delete': async (world) => withProcessor(world, (await world.make('programs')).id),
   'processors.test': async (world) => withProcessor(world, (await world.fixture('programs')).id),
+  'processors.backfill': async (world) => withProcessor(world, (await world.make('programs')).id),
   'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
   'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
   'searches.cancel': async (world) => {

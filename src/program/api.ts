@@ -11,6 +11,7 @@ import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
 import { commissionHoldOperations } from './commissions/commission_hold.ts';
 import { ruleOperations } from './commissions/rule.ts';
+import { createCouponOperations } from './create_coupon.ts';
 import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
@@ -41,6 +42,7 @@ import { personalDataOperations } from './personal_data.ts';
 import { processorOperations } from './processors/connect.ts';
 import { inboxOperations } from './processors/inbox.ts';
 import { mountProcessorWebhooks } from './processors/intake.ts';
+import { backfillOperations } from './processors/start_backfill.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations } from './programs/program.ts';
 import { saleOperations } from './record_sales.ts';
@@ -95,6 +97,7 @@ export const api: ProductApi = {
       ...applicationOperations,
       ...linkOperations,
       ...couponOperations,
+      ...createCouponOperations,
       ...clickOperations,
       ...publishableKeyOperations,
       ...referralOperations,
@@ -119,6 +122,7 @@ export const api: ProductApi = {
       ...railOperations,
       ...payoutStatementOperations,
       ...processorOperations,
+      ...backfillOperations,
       ...inboxOperations,
       ...riskFlagOperations,
       ...reportOperations,

@@ -70,7 +70,7 @@ const rail = {
 const processor = {
   ...{ id: sampleId('prc'), program_id: program.id, processor: 'stripe', mode: 'test', status: 'connected' },
   ...{ disconnected_reason: null, account: 'acct_51Sample', hint: 'mple', warnings: [] },
-  ...{ webhook_url: `https://rail.example.com/processors/stripe/${program.id}` },
+  ...{ webhook_url: `https://rail.example.com/processors/stripe/${program.id}`, backfill: null },
   ...{ created_at: times.change, updated_at: times.change },
 };
 const processor_event = {
@@ -142,6 +142,16 @@ export const examples: Examples = {
       },
     },
     'partners.put_tax_form': { body: { status: 'verified' } },
+    'processors.backfill': {
+      body: { since: '2026-01-01T00:00:00.000Z' },
+      reply: {
+        ...changed,
+        backfill: {
+          ...{ since: '2026-01-01T00:00:00.000Z', dry_run: false, status: 'running', read: 0, found: 0, error: null },
+          updated_at: changed.updated_at,
+        },
+      },
+    },
     'processors.put': { body: { mode: processor.mode, credentials: { secret_key: 'rk_test_51SampleSampleSample' } } },
     'processor_events.retry': { reply: { ...changed, status: 'pending', worked_at: null } },
     'rails.put': { body: { mode: rail.mode, credentials: debtor } },

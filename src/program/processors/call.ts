@@ -78,3 +78,22 @@ export const translated =
       throw new Problem('service_unavailable', `${title} does not answer. Try again.`);
     throw error;
   };
+
+/** A code that customers enter belongs to another coupon at the processor. */
+export const codeTaken = (title: string, code: string): Problem =>
+  new Problem(
+    'invalid_parameter',
+    `${title} has a coupon with the code ${code} already, with other terms or of somebody else. Send another code, or the id of that one as external_id.`,
+    { param: 'code' },
+  );
+
+/** @param field of the promotion that is refused; undefined where it is none of them */
+export function promotionRefused(
+  title: string,
+  status: number,
+  { words, field, permission }: { words: string; field: string | undefined; permission: string },
+): Problem {
+  if (status === 403)
+    return new Problem('invalid_parameter', `The key of ${title} may not ${permission}: ${words}`, {});
+  return new Problem('invalid_parameter', `${title} refuses the coupon: ${words}`, field ? { param: field } : {});
+}

@@ -34,8 +34,8 @@ import {
 } from './processor.ts';
 import { billing, processorUrl, webhookUrl } from './processors.ts';
 
-const path = '/v1/programs/{id}/processors/{processor}';
-const processorParams = z.strictObject({ id: idParams.shape.id, processor: processor_name });
+export const path = '/v1/programs/{id}/processors/{processor}';
+export const processorParams = z.strictObject({ id: idParams.shape.id, processor: processor_name });
 
 /** Less than a request waits for its answer. */
 const check_ms = 8_000;
@@ -242,6 +242,7 @@ async function keep(
     hint: (credentials[billing[processor].identifying] as string).slice(-4),
     credentials: services.vault.encrypt(JSON.stringify(credentials), id),
     ...{ reconciled_to: before?.reconciled_to ?? tx.now, created_at: tx.now, updated_at: tx.now },
+    backfill: before?.backfill ? JSON.stringify(before.backfill) : null,
   });
   if (program.processor !== processor) await programs.update(tx, program_id, { processor });
   tidyLater(tx, id);
@@ -251,11 +252,11 @@ async function keep(
 }
 
 const endCurrent = (tx: Tx, program_id: string, processor: ProcessorName) =>
-  tx.maybe<{ reconciled_to: string }>(sql`
+  tx.maybe<{ reconciled_to: string; backfill: object | null }>(sql`
     update program.processor t
     set deleted_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.program_id = ${program_id} and t.processor = ${processor} and t.deleted_at is null
-    returning t.reconciled_to`);
+    returning t.reconciled_to, t.backfill`);
 
 /** Deletes webhook endpoints at the processor that are of no connection any more, and works on what came while the key was refused. */
 const tidyLater = (tx: Tx, id: string): void =>

@@ -30,6 +30,21 @@ export const mode = z
     '`live`: events of payments. `test`: events of the test mode of the processor, to try it: they become sales all the same, so use a program of its own.',
   );
 
+/** How far the history of a processor is read. */
+const BackfillProgress = z
+  .object({
+    since: timestamp.describe('The time from which on the history is read.'),
+    dry_run: z.boolean().describe('Whether it only counts what would be taken in.'),
+    status: z
+      .enum(['running', 'done', 'failed'])
+      .describe('`failed`: as `error` says. The same request goes on where it ended.'),
+    read: z.int().describe('Events that were read so far.'),
+    found: z.int().describe('Those of them that were not known: they are taken in, unless it is a dry run.'),
+    error: text.nullable().describe('Why it failed. Null if it did not.'),
+    updated_at: timestamp,
+  })
+  .meta({ id: 'ProcessorBackfill', description: 'How far the history of a billing processor is read.' });
+
 /** A connection as it is shown. */
 export const ProcessorRecord = z
   .object({
@@ -48,6 +63,7 @@ export const ProcessorRecord = z
     hint: text.describe('The last four characters of the key.'),
     warnings: z.array(text).describe('What is to be corrected at the processor.'),
     webhook_url: text.describe('Where the processor sends its events.'),
+    backfill: BackfillProgress.nullable().describe('The last backfill. Null: there was none.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -56,7 +72,8 @@ export type ProcessorRecord = z.infer<typeof ProcessorRecord>;
 
 const columns = (base_url: string): Sql => sql`
   t.id, 'processor' as object, t.program_id, t.processor, t.mode, t.status, t.disconnected_reason, t.account, t.hint, t.warnings,
-  ${base_url}::text || '/processors/' || t.processor || '/' || t.program_id as webhook_url, t.created_at, t.updated_at`;
+  ${base_url}::text || '/processors/' || t.processor || '/' || t.program_id as webhook_url, t.backfill - 'from' as backfill,
+  t.created_at, t.updated_at`;
 
 /** The connections of a program, by their names. */
 export const connectionsOf = (tx: Tx, program_id: string, base_url: string): Promise<ProcessorRecord[]> =>
@@ -120,13 +137,13 @@ export const connectionById = (tx: Tx, connection_id: string): Promise<Connectio
 export const signingConnections = (program_id: string, processor: ProcessorName): Sql => sql`
   select ${raw_columns}
   from program.processor t
-  where t.program_id = ${program_id} and t.processor = ${processor}
+  where t.program_id = ${program_id} and t.processor = ${processor} and t.hint <> ''
     and (
       t.deleted_at is null
       or t.deleted_at > now() - interval '1 day' and exists (
         select
         from program.processor c
-        where c.program_id = t.program_id and c.processor = t.processor and c.deleted_at is null
+        where c.organization_id = t.organization_id and c.program_id = t.program_id and c.processor = t.processor and c.deleted_at is null
       )
     )
   order by t.deleted_at desc nulls first

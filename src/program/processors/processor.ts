@@ -168,6 +168,26 @@ export interface Page {
   next: string | null;
 }
 
+export const promotion_durations = ['once', 'repeating', 'forever'] as const;
+
+/** A coupon with its code, to be made at a processor. */
+export interface Promotion {
+  program_id: string;
+  code: string;
+  /** Of these two, there is one. */
+  percent_off_bps?: number | undefined;
+  amount_off_minor?: number | undefined;
+  /** ISO 4217, of `amount_off_minor`. */
+  currency?: string | undefined;
+  duration: (typeof promotion_durations)[number];
+  /** Of `repeating`. */
+  duration_months?: number | undefined;
+  max_redemptions?: number | undefined;
+  expires_at?: string | undefined;
+  /** The program, the code and the terms in one: by it, what an earlier request made is found. */
+  key: string;
+}
+
 /** A time from which on, and one before which. ISO 8601. */
 export interface Span {
   since: string;
@@ -234,6 +254,12 @@ export interface Processor {
   movements(account: Account, span: Span, from: string | null): Promise<{ movements: Movement[]; next: string | null }>;
   /** Events that say what an id is, as the processor would send them now: none where it does not know it. @throws KeyRefused, ProcessorAway */
   find(account: Account, external_id: string): Promise<unknown[]>;
+  /**
+   * Makes a promotion, or finds the one that an earlier request of the same key made.
+   * @returns its id, which sales name
+   * @throws Problem invalid_parameter, whose `param` is a field of the promotion if one is refused; KeyRefused, ProcessorAway
+   */
+  createPromotion(account: Account, promotion: Promotion): Promise<string>;
   /** @param answers what was asked so far, in order */
   read(body: unknown, answers: unknown[]): Reading;
   /** @throws KeyRefused, ProcessorAway */

@@ -54,32 +54,6 @@ export type Coupon = z.infer<typeof coupons.record>;
 export const couponOperations: Operation[] = [
   ...readOperations({ resource: coupons, within: programs, by: ['partner_id', 'group_id'] }),
   operation({
-    name: 'coupons.create',
-    method: 'POST',
-    path: '/v1/coupons',
-    scope: 'coupons:write',
-    summary: 'Creates a coupon.',
-    body: z.strictObject({
-      program_id,
-      code: typedCode,
-      partner_id: id('part').optional(),
-      group_id: id('grp').optional(),
-      external_id: externalId.optional(),
-    }),
-    reply: coupons.schema,
-    status: 201,
-    errors: ['resource_already_exists'],
-    async run({ tx, body }) {
-      await programs.get(tx, body.program_id, { param: 'program_id' });
-      if (body.partner_id !== undefined) await partnerOf(tx, { id: body.program_id }, body.partner_id);
-      if (body.group_id !== undefined) await groupToJoin(tx, body.program_id, body.group_id);
-      const coupon = await coupons.insert(tx, { ...body, id: newId('cpn') }, sql`on conflict do nothing`);
-      if (!coupon) throw await codeOrIdTaken(tx, body);
-      emitFor(tx, 'affiliate_coupon.created', coupon);
-      return coupon;
-    },
-  }),
-  operation({
     name: 'coupons.update',
     method: 'PATCH',
     path: '/v1/coupons/{id}',
@@ -117,6 +91,32 @@ export const couponOperations: Operation[] = [
     },
   }),
 ];
+
+/** A coupon as callers send it. */
+export const NewCoupon = z.strictObject({
+  program_id,
+  code: typedCode,
+  partner_id: id('part').optional(),
+  group_id: id('grp').optional(),
+  external_id: externalId.optional(),
+});
+export type NewCoupon = z.infer<typeof NewCoupon>;
+
+/** @throws Problem where its program, partner or group does not exist */
+export async function requireOwners(tx: Tx, { program_id, partner_id, group_id }: NewCoupon): Promise<void> {
+  await programs.get(tx, program_id, { param: 'program_id' });
+  if (partner_id !== undefined) await partnerOf(tx, { id: program_id }, partner_id);
+  if (group_id !== undefined) await groupToJoin(tx, program_id, group_id);
+}
+
+/** @throws Problem resource_already_exists */
+export async function createCoupon(tx: Tx, given: NewCoupon): Promise<Coupon> {
+  await requireOwners(tx, given);
+  const coupon = await coupons.insert(tx, { ...given, id: newId('cpn') }, sql`on conflict do nothing`);
+  if (!coupon) throw takenBy(given, await findTaken(tx, given));
+  emitFor(tx, 'affiliate_coupon.created', coupon);
+  return coupon;
+}
 
 /**
  * Gives a partner the coupon with a code, active: a new one, one that has no partner or a deleted one, or the one that they have.
@@ -191,18 +191,12 @@ async function refuseTakenId(tx: Tx, coupon: Coupon, external_id: string): Promi
 const takenProblem = (param: 'code' | 'external_id', existing: Coupon | undefined): Problem =>
   alreadyExists(param, `A coupon with this ${param} already exists in this program.`, existing);
 
-/** The problem of a new coupon whose code or external id another coupon has. */
-async function codeOrIdTaken(
-  tx: Tx,
-  {
-    program_id,
-    code,
-    external_id = null,
-  }: { program_id: string; code: string; external_id?: string | null | undefined },
-): Promise<Problem> {
-  const existing = await coupons.find(
+/** The coupon that has the code or the external id of a new one. */
+export const findTaken = (tx: Tx, { program_id, code, external_id }: NewCoupon): Promise<Coupon | undefined> =>
+  coupons.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and (t.code_key = lower(${code}) or t.external_id = ${external_id})`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and (t.code_key = lower(${code}) or t.external_id = ${external_id ?? null})`,
   );
-  return takenProblem(external_id !== null && existing?.external_id === external_id ? 'external_id' : 'code', existing);
-}
+
+export const takenBy = ({ external_id }: NewCoupon, existing: Coupon | undefined): Problem =>
+  takenProblem(external_id !== undefined && existing?.external_id === external_id ? 'external_id' : 'code', existing);

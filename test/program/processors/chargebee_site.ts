@@ -29,7 +29,9 @@ export class ChargebeeSite extends ProviderServer {
     };
   }
 
-  protected override handle({ path, headers, query }: Call): Answer {
+  readonly coupons = new Map<string, Json>();
+
+  protected override handle({ path, headers, query, raw }: Call): Answer {
     if (headers.authorization !== basic(this.credentials.api_key, ''))
       return {
         status: 401,
@@ -40,6 +42,14 @@ export class ChargebeeSite extends ProviderServer {
       const event = this.events.find((one) => one.id === id);
       return event ? { status: 200, body: { event } } : { status: 404, body: { api_error_code: 'resource_not_found' } };
     }
+    if (noun === 'coupons' && id === 'create_for_items')
+      return this.#coupon(Object.fromEntries(new URLSearchParams(raw)));
+    if (noun === 'coupons') {
+      const coupon = this.coupons.get(id as string);
+      return coupon
+        ? { status: 200, body: { coupon } }
+        : { status: 404, body: { api_error_code: 'resource_not_found' } };
+    }
     if (noun === 'transactions' && id === undefined) return this.#transactions(query);
     if (noun !== 'events') return { status: 200, body: { list: [] } };
     const after = Number(query.get('occurred_at[after]') ?? 0);
@@ -47,6 +57,18 @@ export class ChargebeeSite extends ProviderServer {
     const [from, limit] = [Number(query.get('offset') ?? 0), Number(query.get('limit') ?? 10)];
     const more = found.length > from + limit ? { next_offset: String(from + limit) } : {};
     return { status: 200, body: { list: found.slice(from, from + limit).map((event) => ({ event })), ...more } };
+  }
+
+  #coupon(sent: Json): Answer {
+    if (this.coupons.has(sent.id)) return { status: 400, body: { api_error_code: 'duplicate_entry', param: 'id' } };
+    if (sent.discount_percentage === '0.01')
+      return {
+        status: 400,
+        body: { api_error_code: 'param_wrong_value', param: 'discount_percentage', message: 'too little' },
+      };
+    const coupon = { ...sent, status: 'active', meta_data: JSON.parse(sent.meta_data) };
+    this.coupons.set(sent.id, coupon);
+    return { status: 200, body: { coupon } };
   }
 
   /** By their dates, a page after another. */

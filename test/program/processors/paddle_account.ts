@@ -43,6 +43,7 @@ export class PaddleAccount extends ProviderServer {
     const [, noun, id] = path.split('/');
     if (noun === 'notification-settings') return this.#setting(method, id, raw);
     if (noun === 'events') return this.#page(query);
+    if (noun === 'discounts') return method === 'POST' ? this.#discount(JSON.parse(raw)) : this.#discounts(query);
     if (id !== undefined) {
       const object = this.#objects.get(id);
       return object ? { status: 200, body: { data: object } } : { status: 404, body: { error: { code: 'not_found' } } };
@@ -68,6 +69,27 @@ export class PaddleAccount extends ProviderServer {
       status: 200,
       body: { data: rest.slice(0, per_page), meta: { pagination: { has_more: rest.length > per_page } } },
     };
+  }
+
+  discount(code: string): Json | undefined {
+    return [...this.#objects.values()].find((one) => one.id.startsWith('dsc_') && one.code === code);
+  }
+
+  #discount(sent: Json): Answer {
+    const wrong = (field: string, message: string): Answer => ({
+      status: 400,
+      body: { error: { code: 'bad_request', detail: 'Invalid request.', errors: [{ field, message }] } },
+    });
+    if (!/^[a-zA-Z0-9]{1,32}$/.test(sent.code)) return wrong('code', 'must be letters and digits');
+    if (sent.usage_limit === 13) return wrong('usage_limit', 'must not be 13');
+    return { status: 201, body: { data: this.put({ ...sent, id: made('dsc'), status: 'active' }) } };
+  }
+
+  #discounts(query: URLSearchParams): Answer {
+    const data = [...this.#objects.values()].filter(
+      ({ id, code, status }) => id.startsWith('dsc_') && code === query.get('code') && status === query.get('status'),
+    );
+    return { status: 200, body: { data } };
   }
 
   #setting(method: string, id: string | undefined, raw: string): Answer {

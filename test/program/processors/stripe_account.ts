@@ -57,7 +57,34 @@ export class StripeAccount extends ProviderServer {
     if (this.forbidden.has(`${method} ${path}`)) return refusal(403, 'The provided key does not have the permissions.');
     if (noun === 'account') return { status: 200, body: { id: 'acct_shop', object: 'account' } };
     if (noun.startsWith('webhook_endpoints')) return this.#endpoint(call, noun.split('/')[1]);
+    if (method === 'POST') return this.#made(noun, new URLSearchParams(call.raw));
     return this.#read(call, noun);
+  }
+
+  /** A coupon, whose id is that which is sent, or a promotion code, of which one is active. */
+  #made(noun: string, form: URLSearchParams): Answer {
+    const sent = Object.fromEntries(form);
+    if (noun === 'coupons') {
+      if (Number(sent.percent_off ?? 1) > 100) return refusal(400, 'Invalid percent_off.', { param: 'percent_off' });
+      if (this.#objects.has(sent.id as string))
+        return refusal(400, 'Coupon already exists.', { code: 'resource_already_exists' });
+      return { status: 200, body: this.put({ ...sent, id: sent.id as string, object: 'coupon', created: 0 }) };
+    }
+    if (noun !== 'promotion_codes') return refusal(404, `Unrecognized request URL (POST ${noun}).`);
+    const { code = '', 'promotion[coupon]': coupon } = sent;
+    if (!/^[A-Za-z0-9-]+$/.test(code))
+      return refusal(400, 'Promotion codes have letters and digits.', { param: 'code' });
+    const is_taken = [...this.#objects.values()].some(
+      (one) => one.object === 'promotion_code' && one.active && one.code.toLowerCase() === code.toLowerCase(),
+    );
+    if (is_taken) return refusal(400, `An active promotion code with \`code: ${code}\` already exists.`);
+    const promotion = { ...sent, id: made('promo'), object: 'promotion_code', active: true, code, created: 0 };
+    return { status: 200, body: this.put({ ...promotion, promotion: { type: 'coupon', coupon } }) };
+  }
+
+  /** The objects of a kind. */
+  all(object: string): Json[] {
+    return [...this.#objects.values()].filter((one) => one.object === object);
   }
 
   #endpoint({ method, raw }: Call, id: string | undefined): Answer {
@@ -115,6 +142,12 @@ export class StripeAccount extends ProviderServer {
         if (!query.has('charge')) return this.#history(of('refund'), query);
         return list(of('refund').filter((one) => one.charge === query.get('charge')));
       case 'promotion_codes':
+        if (query.has('code'))
+          return list(
+            of('promotion_code').filter(
+              ({ active, code }) => active && code.toLowerCase() === query.get('code')?.toLowerCase(),
+            ),
+          );
         return list(of('promotion_code').filter((one) => one.promotion.coupon === query.get('coupon')));
     }
     const [kind = '', id] = noun.split('/');
@@ -157,7 +190,7 @@ export class StripeAccount extends ProviderServer {
   }
 }
 
-const refusal = (status: number, message: string): Answer => ({
+const refusal = (status: number, message: string, more: Json = {}): Answer => ({
   status,
-  body: { error: { type: 'invalid_request_error', message } },
+  body: { error: { type: 'invalid_request_error', message, ...more } },
 });

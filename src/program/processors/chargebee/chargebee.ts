@@ -22,6 +22,7 @@ import { numberAt, timeOf } from '../stripe/fields.ts';
 import { atSite, caller } from './client.ts';
 import { clickOf, readers } from './events.ts';
 import { chargebeeMovements } from './movements.ts';
+import { createChargebeePromotion } from './promotion.ts';
 
 const { title } = caller;
 
@@ -63,6 +64,7 @@ export const chargebee: Processor = {
   // Chargebee keeps its events.
   history: events,
   movements: chargebeeMovements,
+  createPromotion: createChargebeePromotion,
   find,
   read,
   ask: (account, { path, query }) => readProcessor(caller, atSite(account), `/api/v2${path}`, query),

@@ -18,6 +18,7 @@ import {
 import { caller } from './client.ts';
 import { readers } from './events.ts';
 import { paddleMovements } from './movements.ts';
+import { createPaddlePromotion } from './promotion.ts';
 
 const { title } = caller;
 
@@ -56,6 +57,7 @@ export const paddle: Processor = {
   events,
   history,
   movements: paddleMovements,
+  createPromotion: createPaddlePromotion,
   find,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'event_type') ?? ''];

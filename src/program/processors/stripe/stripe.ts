@@ -20,6 +20,7 @@ import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
 import { findAtStripe, stripeEvents, stripeHistory } from './look_up.ts';
 import { stripeMovements } from './movements.ts';
+import { createStripePromotion } from './promotion.ts';
 
 /** The objects that a restricted key must be allowed to read. */
 const readable = [
@@ -55,6 +56,7 @@ export const stripe: Processor = {
   events: stripeEvents,
   history: stripeHistory,
   movements: stripeMovements,
+  createPromotion: createStripePromotion,
   find: findAtStripe,
   read: (body, answers) => {
     const reader = readers[textAt(body, 'type') ?? ''];
