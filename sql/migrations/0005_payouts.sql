@@ -379,6 +379,7 @@ create table program.sale_claim (
 comment on table program.sale_claim is 'A sale that a partner misses, what was found of it, and the merchant''s decision.';
 comment on column program.sale_claim.changed_in is 'The transaction that wrote the row last.';
 create index sale_claim_by_change on program.sale_claim (organization_id, changed_in);
+create index sale_claim_by_charge on program.sale_claim (organization_id, program_id, external_charge_id) where external_charge_id is not null;
 create index sale_claim_by_email on program.sale_claim (organization_id, program_id, email_key) where email_key is not null;
 create index sale_claim_by_partner on program.sale_claim (organization_id, partner_id, id);
 create index sale_claim_by_program on program.sale_claim (organization_id, program_id, id) include (created_at);

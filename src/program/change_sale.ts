@@ -1,13 +1,11 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
-import { tenant } from '../core/resource/resource.ts';
 import { externalId, id, metadata } from '../core/values/fields.ts';
 import { minorNotNegative } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import { takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
+import { takeBackCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
 import { noteDecision, recalculate, visitOf } from './earn_sale.ts';
@@ -18,10 +16,8 @@ import { takeOutOfPayouts } from './payouts/release.ts';
 import { programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { undecided } from './sales/decision.ts';
-import { deleteDisputes } from './sales/dispute.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
-import { deleteRefunds } from './sales/refund.ts';
 import {
   type AttributedSale,
   emitUpdated,
@@ -66,40 +62,7 @@ export const saleChangeOperations: Operation[] = [
     },
   }),
   ...refundOperations,
-  operation({
-    name: 'sales.delete',
-    method: 'DELETE',
-    path: '/v1/sales/{id}',
-    scope: 'sales:write',
-    summary: 'Deletes a sale, for example when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null. The ids of the charge, its refunds and its disputes can be used again.',
-    params: idParams,
-    reply: DeletedMarker,
-    async run({ tx, params }) {
-      const { sale, customer } = await lockSale(tx, params.id);
-      await sales.update(tx, sale.id, { deleted_at: tx.now });
-      if (customer) await moveConversion(tx, sale, customer);
-      await deleteRefunds(tx, sale);
-      await deleteDisputes(tx, sale);
-      if (isAttributed(sale)) {
-        tx.emit(event('sale.deleted', sale));
-        await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
-        await takeBackAll(tx, sale);
-      }
-      return { id: sale.id, object: 'sale', deleted: true as const };
-    },
-  }),
 ];
-
-/** The customer first paid by the earliest sale that is left; without any, reports and cohorts do not count the customer as one who paid. */
-const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Customer) =>
-  tx.all(sql`
-    update program.customer t
-    set updated_at = ${tx.now}::timestamptz, converted_at = (
-      select s.occurred_at from program.sale s
-      where s.organization_id = t.organization_id and s.customer_id = t.id and s.deleted_at is null
-      order by s.occurred_at limit 1)
-    where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
 type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
 

@@ -12,7 +12,7 @@ import { correct } from './change_sale.ts';
 import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { lockSale, sales } from './sales/sale.ts';
+import { lockSale, type Sale, sales } from './sales/sale.ts';
 import {
   claim_states,
   claimReadOperations,
@@ -35,7 +35,7 @@ export const claimOperations: Operation[] = [
     path: '/v1/sale_claims',
     scope: 'sales:write',
     summary: 'Looks for a sale that a partner misses.',
-    doc: 'Answers at once, as `finding` says, from the sales, the events of the billing processor and the clicks. A claim of a sale that the partner is credited with is accepted; every other one is `open` until you resolve it.',
+    doc: 'Answers at once, as `finding` says, from the sales, the events of the billing processor and the clicks. A claim of a sale that the partner is credited with is accepted; every other one is `open` until you resolve it. Of the claims of a sale, one is accepted at most.',
     body: NewSaleClaim,
     details: { note: textDetail(1000) },
     reply: withWarnings(saleClaims.record, 'SaleClaimCreated', 'The claim.'),
@@ -44,7 +44,7 @@ export const claimOperations: Operation[] = [
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       const partner = await partnerOf(tx, program, body.partner_id);
       const found = await findingOf(tx, program, body);
-      const isCredited = found.finding === 'credited';
+      const isCredited = found.finding === 'credited' && !(await isGivenToOther(tx, found.sale_id, partner.id));
       const row = {
         ...body,
         ...found,
@@ -83,6 +83,13 @@ export const claimOperations: Operation[] = [
   }),
 ];
 
+/** Returns whether a claim of another partner was accepted for a sale, before the merchant gave it to this one by hand. */
+async function isGivenToOther(tx: Tx, sale_id: string | null, partner_id: string): Promise<boolean> {
+  if (sale_id === null) return false;
+  const sale = await sales.get(tx, sale_id, { lock: true });
+  return sale.partner_id !== partner_id || (await acceptedForOther(tx, sale, partner_id)) !== undefined;
+}
+
 type Found = Pick<SaleClaim, 'finding' | 'sale_id' | 'processor_event_id'>;
 
 async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise<Found> {
@@ -119,6 +126,11 @@ async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event
   const program = await programs.get(tx, program_id);
   if (sale_id !== null) {
     const { sale, customer } = await lockSale(tx, sale_id, { param: 'sale_id' });
+    const other = await acceptedForOther(tx, sale, partner_id);
+    requireState(
+      other === undefined,
+      `The claim ${other?.id} of another partner is accepted for this sale. To credit this partner all the same, reject this claim and correct the sale.`,
+    );
     await correct(tx, sale, customer, { partner_id });
     return;
   }
@@ -134,6 +146,24 @@ async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event
   const partner = await partnerOf(tx, program, partner_id);
   await createCustomer(tx, program, { partner, tracked_by: 'manual' }, { external_customer_id: customer_id });
 }
+
+/**
+ * Finds a claim by which another partner was given the sale: one that names it, or the charge that it was made of.
+ * @param sale locked, so that no other claim of it is being accepted
+ */
+const acceptedForOther = (tx: Tx, { id, program_id, external_charge_id }: Sale, partner_id: string) =>
+  tx.maybe<{ id: string }>(sql`
+    select t.id from program.sale_claim t
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.status = 'accepted' and t.partner_id <> ${partner_id}
+      and (
+        t.sale_id = ${id}
+        or t.sale_id is null and t.external_charge_id in (
+          select ${external_charge_id}
+          union all
+          select o.external_id from program.processor_object o where o.organization_id = t.organization_id and o.object_id = ${id}
+        )
+      )
+    limit 1`);
 
 async function customerOfEvent(tx: Tx, event_id: string): Promise<string | null> {
   const event = await tx.maybe<{ external_customer_id: string | null }>(

@@ -9,7 +9,14 @@ import { externalId, knownExternalId } from '../core/values/fields.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { type AsOf, type Earning, earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
 import { correctLaterStep } from './correct_sales.ts';
-import { type Attribution, type Customer, createCustomer, customers, identityDetails } from './customers/customer.ts';
+import {
+  type Attribution,
+  type Customer,
+  createCustomer,
+  customers,
+  identityDetails,
+  releaseLater,
+} from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { endSelfReferral } from './customers/self_referral.ts';
 import { createCustomerOfReferral } from './customers/sign_up.ts';
@@ -224,6 +231,7 @@ async function writePayer(
   if (!customer) return attribution && newCustomer(tx, program, body, attribution, credit.payer.referred?.referral);
   const changes = { ...missing, ...binding, ...(place.is_first_sale ? firstPayment(customer, draft) : {}) };
   if (missing?.email) assessLater(tx, 'customer', customer.id);
+  if (missing?.external_customer_id) releaseLater(tx, program, customer);
   return Object.keys(changes).length === 0 ? customer : customers.update(tx, customer.id, changes);
 }
 

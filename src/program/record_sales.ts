@@ -9,6 +9,7 @@ import { commissionOf, commissions } from './commissions/commission.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
 import type { CommissionOutcome } from './commissions/rule_choice.ts';
 import { type Customer, customers } from './customers/customer.ts';
+import { deleteSaleOperations } from './delete_sale.ts';
 import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { explainSaleOperation } from './explain_sale.ts';
@@ -66,6 +67,7 @@ export const saleOperations: Operation[] = [
     inSets: async ({ tx }, items) => recordSales(tx, items, await readNames(tx, items)),
   }),
   ...saleChangeOperations,
+  ...deleteSaleOperations,
 ];
 
 /**

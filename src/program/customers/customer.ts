@@ -219,7 +219,7 @@ export async function createCustomer(
 }
 
 /** Has worked on what a billing processor sent about the customer before, now that a partner is credited. */
-function releaseLater(tx: Tx, { id: program_id, processor }: Program, { external_customer_id }: Customer): void {
+export function releaseLater(tx: Tx, { id: program_id, processor }: Program, { external_customer_id }: Customer): void {
   if (processor === null || external_customer_id === null) return;
   const { organization_id } = tx;
   tx.enqueue('program/release_processor_events', { organization_id, program_id, external_customer_id });

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { eventually, startRail } from '../../harness.ts';
+import { eventually, type Json, startRail } from '../../harness.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
 import { StripeAccount } from './stripe_account.ts';
-import { charge, invoice } from './stripe_objects.ts';
+import { charge, invoice, invoicePayment } from './stripe_objects.ts';
 import { openStripeShop } from './stripe_shop.ts';
 
 const stripe = await startServer(t, new StripeAccount());
@@ -35,4 +35,29 @@ t.test('a charge of no customer is recorded by hand', async (t) => {
   t.equal(claim.finding, 'received');
   const answer = await shop.merchant.request('POST', `/v1/sale_claims/${claim.id}/resolve`, { resolution: 'accepted' });
   t.match(answer, { status: 400, body: { error: { code: 'missing_parameter', param: 'sale_id' } } });
+});
+
+t.test('a charge that two partners claim is given to one of them', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const other = await shop.partner();
+  await shop.tell(
+    stripe.emit('invoice.paid', invoice('in_twice', 'cus_twice')),
+    stripe.emit('invoice_payment.paid', invoicePayment('in_twice', 'pi_twice')),
+  );
+  const claimOf = (partner: Json, external_charge_id: string) =>
+    shop.merchant.post('/v1/sale_claims', {
+      ...{ program_id: shop.program_id, partner_id: partner.id, external_charge_id },
+    });
+  const resolve = ({ id }: Json, fields: Json = {}) =>
+    shop.merchant.request('POST', `/v1/sale_claims/${id}/resolve`, { resolution: 'accepted', ...fields });
+  const [mine, theirs] = [await claimOf(shop.partner_of, 'in_twice'), await claimOf(other, 'in_twice')];
+  t.equal((await resolve(mine)).status, 200);
+  await eventually(async () => (await shop.list('sales')).length === 1, 'the sale');
+  const [sale] = (await shop.list('sales')) as [Json];
+  t.match(await resolve(theirs), { status: 409 });
+  t.match(await resolve(theirs, { sale_id: sale.id }), {
+    status: 409,
+    body: { error: { message: /of another partner/ } },
+  });
+  t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { partner_id: shop.partner_of.id });
 });

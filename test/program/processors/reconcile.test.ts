@@ -126,6 +126,38 @@ t.test('a customer who is created by the API has the charges that came before', 
   t.match(await shop.outcomeOf(event), { status: 'done' });
 });
 
+t.test('a sale that tells the id of a known customer releases the charges that came before', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const customer = fresh('cus');
+  const event = stripe.emit('invoice.paid', objects.invoice(fresh('in'), customer));
+  await shop.tell(event);
+  t.match(await shop.outcomeOf(event), { status: 'ignored', reason: 'unattributed' });
+  const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
+  await shop.sale({ customer_id, external_customer_id: customer });
+  await eventually(async () => (await shop.list('sales')).length === 2, 'both sales');
+  t.match(await shop.outcomeOf(event), { status: 'done' });
+});
+
+t.test('the refund of a charge of nobody waits for nothing', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const [customer, payment] = [fresh('cus'), fresh('pi')];
+  const refund = stripe.emit('refund.created', objects.refund(fresh('re'), payment, { amount: 900 }));
+  const discounted = objects.invoice(fresh('in'), fresh('cus'), { discounts: [fresh('di')] });
+  const of_invoice = stripe.emit('invoice_payment.paid', objects.invoicePayment(discounted.id, fresh('pi')));
+  await shop.tell(
+    refund,
+    stripe.emit('charge.succeeded', objects.charge(fresh('ch'), { customer, payment_intent: payment })),
+    of_invoice,
+    stripe.emit('invoice.paid', discounted),
+  );
+  for (const event of [refund, of_invoice])
+    t.match(await shop.outcomeOf(event), { status: 'ignored', reason: 'unattributed' });
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  await eventually(async () => (await shop.list('sales')).length === 1, 'the sale');
+  await shop.settled();
+  t.match(await shop.list('sales'), [{ external_charge_id: payment, refunded_minor: 900 }]);
+});
+
 t.test('deletes events after 90 days', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);

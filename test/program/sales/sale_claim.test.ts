@@ -109,3 +109,31 @@ t.test('an erased customer is in no claim', async (t) => {
   for (const { id } of [by_sale, by_email])
     t.match(await shop.merchant.get(`/v1/sale_claims/${id}`), { email: null, note: null, sale_id: sale.id });
 });
+
+t.test('accepts one claim of a sale at most, also of two that are accepted at once', async (t) => {
+  const { shop, ada, bob } = await open();
+  const eve = await shop.partner();
+  const claimOf = (partner: Json, fields: Json) =>
+    shop.merchant.post('/v1/sale_claims', { program_id: shop.program_id, partner_id: partner.id, ...fields });
+  const resolve = ({ id }: Json, resolution = 'accepted') =>
+    shop.merchant.request('POST', `/v1/sale_claims/${id}/resolve`, { resolution });
+  for (let nth = 0; nth < 5; nth++) {
+    const external_charge_id = fresh('order-claimed-twice');
+    const sale = await shop.sale({ partner_id: ada.id, external_charge_id });
+    const claims = [await claimOf(bob, { external_charge_id }), await claimOf(eve, { external_charge_id })];
+    const answers = await Promise.all(claims.map((claim) => resolve(claim)));
+    t.same(answers.map(({ status }) => status).sort(), [200, 409]);
+    const refused = answers.findIndex(({ status }) => status === 409);
+    t.match(answers[refused]?.body.error, {
+      ...{ code: 'invalid_state_transition', message: /of another partner is accepted for this sale/ },
+    });
+    const winner = [bob, eve][1 - refused] as Json;
+    t.equal((await shop.merchant.get(`/v1/sales/${sale.id}`)).partner_id, winner.id);
+    t.equal((await resolve(claims[refused] as Json, 'rejected')).status, 200);
+    // Given to the other one by hand: the claim of theirs is not accepted beside.
+    const loser = [bob, eve][refused] as Json;
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { partner_id: loser.id });
+    t.match(await claimOf(loser, { external_charge_id }), { finding: 'credited', status: 'open' });
+    t.match(await claimOf(winner, { external_charge_id }), { finding: /^found/, status: 'open' });
+  }
+});

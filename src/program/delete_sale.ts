@@ -1,0 +1,73 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { DeletedMarker } from '../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { tenant } from '../core/resource/resource.ts';
+import { takeBackAll } from './commissions/adjust.ts';
+import { correctLaterStep } from './correct_sales.ts';
+import type { Customer } from './customers/customer.ts';
+import { event } from './events/event.ts';
+import { correctTiersAfter } from './late_sale.ts';
+import { takeOutOfPayouts } from './payouts/release.ts';
+import { placeIn } from './sales/decision.ts';
+import { deleteDisputes } from './sales/dispute.ts';
+import { isAfter, placeOfRow } from './sales/place.ts';
+import { deleteRefunds } from './sales/refund.ts';
+import { emitUpdated, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
+
+export const deleteSaleOperations: Operation[] = [
+  operation({
+    name: 'sales.delete',
+    method: 'DELETE',
+    path: '/v1/sales/{id}',
+    scope: 'sales:write',
+    summary: 'Deletes a sale, for example when an import is rolled back.',
+    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null, and that sale is the first then: it and later ones are corrected as if the deleted one had never been, but what is paid, approved or on hold stays. The ids of the charge, its refunds and its disputes can be used again.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { sale, customer } = await lockSale(tx, params.id);
+      await sales.update(tx, sale.id, { deleted_at: tx.now });
+      if (customer) await moveConversion(tx, sale, customer);
+      await deleteRefunds(tx, sale);
+      await deleteDisputes(tx, sale);
+      if (isAttributed(sale)) {
+        tx.emit(event('sale.deleted', sale));
+        await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
+        await takeBackAll(tx, sale);
+      }
+      if (customer) await correctAfterDeletion(tx, sale, customer);
+      return { id: sale.id, object: 'sale', deleted: true as const };
+    },
+  }),
+];
+
+/** The customer first paid by the earliest sale that is left; without any, reports and cohorts do not count the customer as one who paid. */
+const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Customer) =>
+  tx.all(sql`
+    update program.customer t
+    set updated_at = ${tx.now}::timestamptz, converted_at = (
+      select s.occurred_at from program.sale s
+      where s.organization_id = t.organization_id and s.customer_id = t.id and s.deleted_at is null
+      order by s.occurred_at limit 1)
+    where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
+
+/** The next sale is the first in place of a first one that is deleted; those after any are corrected where their place decides otherwise now. */
+async function correctAfterDeletion(tx: Tx, sale: Sale, { id: customer_id }: Customer): Promise<void> {
+  const after = placeIn(sale);
+  const next = await tx.maybe<{ id: string }>(sql`
+    select t.id from program.sale t
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and ${isAfter(after)}
+    order by ${placeOfRow()}
+    limit 1`);
+  if (next) {
+    if (sale.is_first_sale) await makeFirst(tx, next.id);
+    await correctLaterStep(tx, { customer_id, after, moved_from: null, adopts: false });
+  }
+  if (isAttributed(sale)) await correctTiersAfter(tx, sale);
+}
+
+async function makeFirst(tx: Tx, id: string): Promise<void> {
+  const first = await sales.update(tx, id, { is_first_sale: true });
+  if (isAttributed(first)) emitUpdated(tx, first);
+}
