@@ -112,10 +112,6 @@ function activeHome(me: Me, home: Home): Html {
 <h2>${said.balances}</h2>
 ${balanceCards(me, home.balances)}
 <p>${home.next ? said.next_payout(dayText(me, home.next.due_at)) : nextBatch(me)}</p>
-<h2>${said.your_link}</h2>
-<p class="card">${copyable(home.link, texts)}</p>
-<h2>${said.rate}</h2>
-${facts(rateFacts(me, home.rate))}
 ${
   has_earned
     ? html`${plot(said.plot, points, shown)}<details><summary>${said.as_table}</summary>${table(
@@ -128,7 +124,11 @@ ${
         general.none_yet,
       )}</details>`
     : html`<h2>${said.plot}</h2><p class="none">${said.no_earnings}</p>`
-}`;
+}
+<h2>${said.your_link}</h2>
+<p class="card">${copyable(home.link, texts)}</p>
+<h2>${said.rate}</h2>
+${facts(rateFacts(me, home.rate))}`;
 }
 
 const step_paths = {

@@ -20,7 +20,7 @@ import { mountPayoutMethod } from './payout_method.ts';
 import { mountPostbacks } from './postbacks.ts';
 import { mountSettings } from './settings.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
-import { type PortalVisit, type Serving, SignInFirst, visitOf } from './visit.ts';
+import { type PortalVisit, type Serving, SignInFirst, visitOf, WaitFirst } from './visit.ts';
 
 export function mountPortal(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const serving = {
@@ -83,6 +83,7 @@ const takeFiles = (scope: FastifyInstance): void =>
 const languageOf = ({ headers }: FastifyRequest): string => wantedLanguage(null, headers['accept-language']);
 
 function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof WaitFirst) return reply.redirect('/portal', 303);
   if (error instanceof SignInFirst) return reply.redirect('/portal/sign_in', 303);
   const problem = problemOf(error, request);
   const language = languageOf(request);

@@ -25,6 +25,10 @@ const scopes = ['*:read', 'partners:write', 'links:write', 'sales:write', 'webho
 /** Nobody is signed in, or no longer may be. */
 export class SignInFirst extends Error {}
 
+/** The partner waits for a decision on the application: only home, emails and terms are open. */
+export class WaitFirst extends Error {}
+const open_to_pending = ['/portal', '/portal/notifications', '/portal/sessions', '/portal/terms'];
+
 /** @throws SignInFirst */
 export function visitOf(request: FastifyRequest, serving: Serving): PortalVisit {
   const { session } = request;
@@ -49,7 +53,7 @@ export interface Me {
   must_accept: boolean;
 }
 
-/** Reads what a page shows. `use` runs GETs of the API. @throws SignInFirst where the partner is deleted, suspended or declined by now */
+/** Reads what a page shows. `use` runs GETs of the API. @throws SignInFirst, WaitFirst as the partner's status is by now */
 export const readPage = <Result extends object>(
   visit: PortalVisit,
   work: (use: Use, me: Me, tx: Tx) => Promise<Result>,
@@ -64,6 +68,7 @@ async function meOf(tx: Tx, { partner_id, request }: PortalVisit): Promise<Me> {
     throw error instanceof Problem && error.status === 404 ? new SignInFirst() : error;
   });
   if (!allows(partner_states, partner.status, 'sign_in')) throw new SignInFirst();
+  if (partner.status === 'pending' && !open_to_pending.includes(request.routeOptions.url ?? '')) throw new WaitFirst();
   const program = await programs.get(tx, partner.program_id);
   const language = wantedLanguage(partner.language_code, request.headers['accept-language']);
   const reader = { language, time_zone: 'UTC' };

@@ -60,6 +60,9 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
 
   const waiting = await signedIn(shop, application.partner_id, rail.address);
   t.match((await waiting.get('/portal')).text, 'being reviewed');
+  t.equal((await waiting.get('/portal/links')).path, '/portal', 'who waits has no links yet');
+  t.equal((await waiting.post('/portal/links', { value: 'early' })).path, '/portal');
+  t.same(await shop.list('links'), []);
   await merchant.post(`/v1/applications/${application.id}/approve`);
   const home = await waiting.get('/portal');
   t.match(home.text, 'Before your first payout');
