@@ -1,9 +1,13 @@
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import t from 'tap';
-import { startRail, startReceiver } from './harness.ts';
+import { eventually, startRail, startReceiver } from './harness.ts';
+import { startServer } from './program/payouts/rails/attempt.ts';
+import { StripeAccount } from './program/processors/stripe_account.ts';
+import { charge } from './program/processors/stripe_objects.ts';
 
-const rail = await startRail();
+const stripe = await startServer(t, new StripeAccount());
+const rail = await startRail({ provider_urls: { stripe: stripe.url } });
 
 t.test('a sale in, a commission and signed webhooks out, in strict sequence', async (t) => {
   const merchant = await rail.organization();
@@ -97,5 +101,19 @@ t.test('a sale in, a commission and signed webhooks out, in strict sequence', as
     });
     t.equal(updated?.body.request.id, run_id);
     t.equal((await merchant.get(`/v1/commissions/${commission.id}`)).status, 'due');
+  });
+
+  t.test('an event of Stripe, signed as its library signs for tests, is a sale', async (t) => {
+    const path = `/v1/programs/${program.id}/processors/stripe`;
+    await merchant.request('PUT', path, { mode: 'test', credentials: stripe.credentials });
+    const secret = stripe.endpoints.at(-1)?.secret;
+    const paid = charge('ch_0002', { amount_captured: 5_000, metadata: { rail_click: click.id } });
+    const payload = JSON.stringify(stripe.emit('charge.succeeded', paid));
+    const headers = { 'stripe-signature': Stripe.webhooks.generateTestHeaderString({ payload, secret }) };
+    const url = `${rail.address}/processors/stripe/${program.id}`;
+    t.equal((await fetch(url, { method: 'POST', headers, body: payload })).status, 200);
+    const sales = () => merchant.get(`/v1/sales?program_id=${program.id}&external_charge_id=pi_of_ch_0002`);
+    await eventually(async () => (await sales()).total_count === 1, 'the sale');
+    t.match((await sales()).data, [{ amount_minor: 5_000, partner_id: partner.id, customer_id: customer.id }]);
   });
 });

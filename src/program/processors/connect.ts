@@ -93,7 +93,7 @@ export const processorOperations: Operation[] = [
     summary: 'Connects a program to a billing processor, so that its payments become sales.',
     doc: `The credentials are tried at the processor, encrypted and never returned. Those that it refuses are not kept: 400 \`invalid_parameter\`, and \`param\` names the field, as in \`credentials.secret_key\`. If it does not answer, the response is 503 and nothing is kept. At Stripe, the webhook endpoint is created, with exactly the events that have an effect. The \`processor\` of the program becomes this one, and the owner of the organization is emailed.
 
-Put the id of the click into the checkout, so that a payment is credited to a partner: at Stripe as \`client_reference_id\` of a Checkout Session, or as \`metadata.rail_click\` of the session, the customer, the subscription or the invoice. A payment without a partner is kept in the inbox (\`GET /v1/processor_events\`) and becomes no sale.
+Put the id of the click into the checkout, so that a payment is credited to a partner: at Stripe as \`client_reference_id\` of a Checkout Session, or as \`metadata.rail_click\` of the session, the customer, the subscription or the invoice. A payment without a partner is kept in the inbox (\`GET /v1/processor_events\`) and becomes no sale. The product of a charge for several is that of its largest line, and \`metadata.products\` of the sale lists them: rules match the one product.
 
 The fields of \`credentials\`, by processor:
 
