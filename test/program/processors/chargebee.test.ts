@@ -194,3 +194,46 @@ t.test('takes in what never arrived', async (t) => {
   await eventually(async () => (await count()) === 120, 'all sales');
   t.same(await shop.list('processor_events', 'status=failed'), []);
 });
+
+t.test('a refund of a payment of several invoices takes back from each', async (t) => {
+  const shop = await open();
+  const [customer, payment_id] = [fresh('cust'), fresh('txn')];
+  const [first, second] = [fresh('inv'), fresh('inv')];
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  const refunded = (notes: [invoice: string, amount: number][]) => ({
+    transaction: {
+      ...{ id: fresh('txn'), type: 'refund', status: 'success', refunded_txn_id: payment_id, customer_id: customer },
+      ...{ amount: notes.reduce((sum, [, amount]) => sum + amount, 0), currency_code: 'USD', date: at + 50 },
+      linked_credit_notes: notes.map(([cn_reference_invoice_id, applied_amount]) => ({
+        ...{ cn_id: fresh('cn'), cn_reference_invoice_id, applied_amount },
+      })),
+    },
+    customer: { id: customer },
+  });
+  const early = chargebee.emit('payment_refunded', refunded([[second, 100]]));
+  await shop.tell(
+    early,
+    chargebee.emit(
+      'payment_succeeded',
+      payment(payment_id, customer, [
+        [first, 6_000],
+        [second, 500],
+      ]),
+    ),
+  );
+  const left = async () =>
+    Object.fromEntries(
+      (await shop.list('sales')).map((sale) => [sale.external_charge_id, sale.amount_minor - sale.refunded_minor]),
+    );
+  t.same(await left(), { [`${first}_${payment_id}`]: 6_000, [`${second}_${payment_id}`]: 400 });
+  const rest = chargebee.emit(
+    'payment_refunded',
+    refunded([
+      [first, 6_000],
+      [second, 400],
+    ]),
+  );
+  await shop.tell(rest);
+  t.same(await left(), { [`${first}_${payment_id}`]: 0, [`${second}_${payment_id}`]: 0 });
+  t.match(await shop.outcomeOf(rest), { status: 'done' });
+});

@@ -117,19 +117,33 @@ export const paymentOf = (transaction: unknown): string | undefined =>
   textAt(transaction, 'linked_payments', '0', 'id') ??
   textAt(transaction, 'reference_transaction_id');
 
+/** What a refund takes back: of the invoices that its credit notes are for, or else of the payment's first part. */
+export function partsOfRefund(transaction: unknown): { id: string; of: string; amount: number }[] {
+  const [id, payment] = [textAt(transaction, 'id'), paymentOf(transaction)];
+  if (id === undefined || payment === undefined) return [];
+  const notes = listAt(transaction, 'linked_credit_notes').flatMap((note) => {
+    const [invoice, amount] = [textAt(note, 'cn_reference_invoice_id'), numberAt(note, 'applied_amount')];
+    return invoice === undefined || amount <= 0 ? [] : [{ cn_id: textAt(note, 'cn_id'), invoice, amount }];
+  });
+  const whole = numberAt(transaction, 'amount');
+  if (notes.reduce((sum, { amount }) => sum + amount, 0) !== whole) return [{ id, of: payment, amount: whole }];
+  const idOf = (cn_id: string | undefined) => (notes.length > 1 ? `${id}_${cn_id}` : id);
+  return notes.map(({ cn_id, invoice, amount }) => ({ id: idOf(cn_id), of: chargeOf(invoice, payment), amount }));
+}
+
 function refund(content: unknown, { at: time }: Occasion): Reading {
   const transaction = at(content, 'transaction');
-  const [external_refund_id, of] = [textAt(transaction, 'id'), paymentOf(transaction)];
-  if (external_refund_id === undefined || of === undefined)
-    return nothing('no_charge', 'The refund names no payment that it is of.');
+  const parts = partsOfRefund(transaction);
+  if (parts.length === 0) return nothing('no_charge', 'The refund names no payment that it is of.');
   if (textAt(transaction, 'status') !== 'success') return nothing('refund_pending', 'The refund has not succeeded.');
   const date = numberAt(transaction, 'date');
-  const fact: Fact = {
-    kind: 'refund',
-    ...{ external_refund_id, of, amount_minor: numberAt(transaction, 'amount'), status: 'succeeded', at: time },
-    refunded_at: date > 0 ? timeOf(date) : time,
-  };
-  return [fact];
+  return parts.map(
+    ({ id, of, amount }): Fact => ({
+      kind: 'refund',
+      ...{ external_refund_id: id, of, amount_minor: amount, status: 'succeeded', at: time },
+      refunded_at: date > 0 ? timeOf(date) : time,
+    }),
+  );
 }
 
 /** A payment that the bank took back is a dispute that is lost. */

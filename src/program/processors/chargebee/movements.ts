@@ -4,7 +4,7 @@ import { readProcessor } from '../call.ts';
 import type { Account, Movement, Span } from '../processor.ts';
 import { numberAt } from '../stripe/fields.ts';
 import { atSite, caller } from './client.ts';
-import { chargeOf, partsOf, paymentOf } from './events.ts';
+import { chargeOf, partsOf, partsOfRefund, paymentOf } from './events.ts';
 
 /** Oldest first, until they are younger than the span. */
 export async function chargebeeMovements(account: Account, { since, until }: Span, from: string | null) {
@@ -25,7 +25,10 @@ function movementsOf(transaction: unknown): Movement[] {
   if (id === undefined || textAt(transaction, 'status') !== 'success') return [];
   const [currency, amount_minor] = [textAt(transaction, 'currency_code') ?? '', numberAt(transaction, 'amount')];
   const moved = { about: [id], of: paymentOf(transaction) ?? null, currency };
-  if (type === 'refund') return [{ kind: 'refund', ids: [id], ...moved, amount_minor }];
+  if (type === 'refund')
+    return partsOfRefund(transaction).map((part) => ({
+      ...{ kind: 'refund', ids: [part.id], about: [id], of: part.of, currency, amount_minor: part.amount },
+    }));
   if (type === 'payment_reversal') return [{ kind: 'dispute', ids: [id], ...moved, amount_minor }];
   if (type !== 'payment') return [];
   return partsOf(transaction).map(({ invoice, amount }) => ({
