@@ -218,7 +218,7 @@ async function apply(
   serving: Serving,
   request: FastifyRequest,
   { organization_id, program, group }: Place,
-  { hidden, texts }: Asked,
+  { hidden, texts, language }: Asked,
   typed: Typed,
 ): Promise<Errors | undefined> {
   const { general } = texts;
@@ -243,7 +243,7 @@ async function apply(
     return undefined;
   } catch (problem) {
     if (problem instanceof Problem && problem.code === 'resource_already_exists') {
-      await remind(serving, request, body as unknown as { email: string });
+      await remind(serving, request, { email: one(typed, 'email') as string, language });
       return undefined;
     }
     const names = [...personal, ...program.questions.map(({ key }) => `answers.${key}`), 'terms'];
@@ -252,12 +252,16 @@ async function apply(
 }
 
 /** Whether an address is of a partner, nobody who asks can tell: who has it gets a link to sign in. */
-const remind = ({ store }: Serving, request: FastifyRequest, { email }: { email: string }): Promise<void> =>
+const remind = (
+  { store }: Serving,
+  request: FastifyRequest,
+  { email, language }: { email: string; language: string },
+): Promise<void> =>
   withinDeadline(request, 'pages', (asked) =>
     transaction(store, { organization_id: null, request_id: request.id, asked }, async (tx) => {
       tx.enqueue(
         'program/mail_magic_links',
-        { email, language: 'en' },
+        { email, language },
         { job_key: `program/mail_magic_links:${email.toLowerCase()}` },
       );
     }),

@@ -4,6 +4,7 @@ import type { Services } from '../core/resource/services.ts';
 import { statusesThat } from '../core/resource/states.ts';
 import { queueMail } from '../mail/outgoing.ts';
 import { createMagicLink, lifetime_minutes } from './partners/magic_link.ts';
+import { languageOf, textsIn } from './partners/mails/languages.ts';
 import { partner_states } from './partners/partner.ts';
 
 /** The links that a partner may ask for in an hour. */
@@ -14,16 +15,21 @@ interface Known {
   id: string;
   email: string;
   program: string;
+  language_code: string | null;
 }
 
 /**
- * Mails links to sign in to the partners with an email address, one mail for each program. Without an SMTP server there is none, because a mail that is
+ * Mails links to sign in to the partners with an email address, one mail for each program, in the language of the partner or else of the page. Without an SMTP server there is none, because a mail that is
  * logged in place of being sent would put the link into the log.
  */
-export async function mailMagicLinks(tx: Tx, email: string, { mailer, base_url }: Services): Promise<void> {
+export async function mailMagicLinks(
+  tx: Tx,
+  { email, language }: { email: string; language: string },
+  { mailer, base_url }: Services,
+): Promise<void> {
   if (!mailer) return;
   const known = await tx.all<Known>(sql`
-    select p.organization_id, p.id, p.email, g.name as program
+    select p.organization_id, p.id, p.email, p.language_code, g.name as program
     from program.partner p
     join program.program g on g.organization_id = p.organization_id and g.id = p.program_id
     where p.email_key = lower(${email}) and p.deleted_at is null and p.status = any(${statusesThat(partner_states, 'sign_in')})
@@ -34,16 +40,11 @@ export async function mailMagicLinks(tx: Tx, email: string, { mailer, base_url }
     order by g.name, p.id
     limit 20
     for no key update of p`);
-  for (const { organization_id, id, email: recipient, program } of known) {
+  for (const { organization_id, id, email: recipient, program, language_code } of known) {
     const { url } = await createMagicLink(tx, organization_id, id, base_url);
     const name = program.replaceAll(/\s+/g, ' ').trim().slice(0, 200);
-    const lines = [
-      `Open this page to sign in to the partner portal of ${name}:`,
-      '',
-      url,
-      '',
-      `The link works once, within ${lifetime_minutes} minutes. If you did not ask for it, ignore this mail: nobody can sign in without it.`,
-    ];
-    await queueMail(tx, { organization_id, recipient, subject: `Sign in to ${name}`, text: `${lines.join('\n')}\n` });
+    const texts = textsIn(languageOf(language_code ?? language));
+    const { subject, paragraphs } = texts.sign_in({ program: name, url, minutes: lifetime_minutes });
+    await queueMail(tx, { organization_id, recipient, subject, text: paragraphs.map((one) => `${one}\n`).join('\n') });
   }
 }

@@ -6,5 +6,5 @@ import { mailMagicLinks } from '../../src/program/mail_magic_links.ts';
 export default task({
   opening: service_opening,
   payload: z.object({ email: z.string(), language: z.string() }),
-  run: ({ tx, payload: { email }, services }) => mailMagicLinks(tx, email, services),
+  run: ({ tx, payload, services }) => mailMagicLinks(tx, payload, services),
 });

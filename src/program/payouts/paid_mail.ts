@@ -5,9 +5,9 @@ import { type Store, type Tx, transaction } from '../../core/postgres/transactio
 import { tenant } from '../../core/resource/resource.ts';
 import type { Attachment } from '../../core/resource/services.ts';
 import { queueMail } from '../../mail/outgoing.ts';
+import { languageOf, textsIn } from '../partners/mails/languages.ts';
 import { formatMoney } from './money_text.ts';
 import { numberStatements, type StatementHead, statementFile, statementUpTo } from './payout_statement.ts';
-import { accountText, methodText } from './statement/destination.ts';
 import type { Statement } from './statement/statement.ts';
 
 /** A statement with more lines is a file of megabytes, which mail servers refuse. */
@@ -65,39 +65,47 @@ interface PaidMail {
 
 /** For the service itself: tenants cannot write mail. Nothing where another job has notified them of this payment, or it came back meanwhile. */
 async function queuePaid(tx: Tx, { organization_id, statement, attachment }: PaidMail): Promise<void> {
-  const { payout, program, currency } = statement;
-  const notified = await tx.maybe<{ recipient: string }>(sql`
+  const { payout } = statement;
+  const notified = await tx.maybe<{ recipient: string; language_code: string | null }>(sql`
     update program.payout t
     set partner_notified_of = t.paid_at
     from program.partner p
     where t.organization_id = ${organization_id} and t.id = ${payout.id} and t.status = 'paid' and t.paid_at = ${payout.paid_at}::timestamptz
       and t.partner_notified_of is distinct from t.paid_at
       and p.organization_id = t.organization_id and p.id = t.partner_id and p.email_payout_paid and p.deleted_at is null
-    returning p.email as recipient`);
+    returning p.email as recipient, p.language_code`);
   if (!notified) return;
-  const amount = formatMoney(payout.amount_minor, currency);
+  const written = textsIn(languageOf(notified.language_code)).payout_paid;
+  const { subject, paragraphs } = written(paymentOf(statement, attachment !== undefined, notified.language_code));
   await queueMail(tx, {
     organization_id,
     recipient: notified.recipient,
-    subject: `Your payout of ${amount} from ${program.name.replaceAll(/\s+/g, ' ')}`,
-    text: textOf(statement, attachment !== undefined),
+    subject: subject.replaceAll(/\s+/g, ' '),
+    text: paragraphs.map((one) => `${one}\n`).join('\n'),
     ...(attachment ? { attachment } : {}),
   });
 }
 
-function textOf(
+/** What the mail says, in the language of the partner. Of an email address, the hint is the end of what stands before the `@`. */
+function paymentOf(
   { number, program, payout, period_start, period_end, currency }: StatementHead,
   is_attached: boolean,
-): string {
-  const account = payout.destination_hint === null ? '' : `, account ${accountText(payout, payout.destination_hint)}`;
-  const from = period_start === null ? '' : `${period_start.slice(0, 10)} to `;
-  return `${program.name} has paid you ${formatMoney(payout.amount_minor, currency)}.
-
-Method: ${methodText(payout.method ?? 'other')}${account}
-Period: ${from}${lastDate(period_end)} (UTC)
-Statement: ${number}${is_attached ? ', attached' : ''}
-Payout: ${payout.id}
-`;
+  language_code: string | null,
+) {
+  const { methods, to } = textsIn(languageOf(language_code));
+  const method = payout.method === null ? 'other' : (methods[payout.method as keyof typeof methods] ?? payout.method);
+  const hint = payout.destination_hint ?? '';
+  const from = period_start === null ? '' : `${period_start.slice(0, 10)} ${to} `;
+  return {
+    program: program.name,
+    amount: formatMoney(payout.amount_minor, currency),
+    method: method.charAt(0).toUpperCase() + method.slice(1),
+    account: payout.method === 'paypal' && hint !== '' ? `…${hint}@…` : hint,
+    period: `${from}${lastDate(period_end)}`,
+    statement: number,
+    is_attached,
+    payout_id: payout.id,
+  };
 }
 
 /** The last date of a period that ends before this time. */

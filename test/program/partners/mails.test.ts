@@ -1,7 +1,7 @@
 import t from 'tap';
 import { service_opening } from '../../../src/core/jobs/task.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { language_codes } from '../../../src/program/partners/mails/languages.ts';
+import { language_codes, textsIn } from '../../../src/program/partners/mails/languages.ts';
 import { composed, type MailAbout, writePartnerMail } from '../../../src/program/partners/mails/partner_mail.ts';
 import { mailReferrals, toTell } from '../../../src/program/partners/mails/referral_mails.ts';
 import { setPayoutMethod } from '../../../src/program/partners/payout_method.ts';
@@ -326,6 +326,30 @@ t.test('every language says everything, in its own words', (t) => {
       t.notMatch(subject + text, /undefined|null|NaN|\[object/);
       t.match(text, /^\S.*\n\n/);
     }
+  }
+  t.end();
+});
+
+t.test('the mails of other rooms are in every language, too', (t) => {
+  const payment = {
+    program: 'Acme',
+    amount: 'USD 60.00',
+    method: 'Wise',
+    account: '3000',
+    period: '2026-11-01',
+    statement: '2026-00001',
+  };
+  const all = language_codes.map((language) => [
+    textsIn(language).sign_in({ program: 'Acme', url: 'https://x.example.com/', minutes: 15 }),
+    textsIn(language).payout_paid({ ...payment, is_attached: true, payout_id: 'pyt_1' }),
+  ]);
+  for (const nth of [0, 1]) {
+    t.equal(new Set(all.map((one) => one[nth]?.subject)).size, language_codes.length);
+    t.notMatch(JSON.stringify(all), /undefined|null/);
+  }
+  for (const [sign_in, paid] of all) {
+    t.match(sign_in?.paragraphs.join(), 'https://x.example.com/');
+    t.match(paid?.paragraphs.join(), /USD 60\.00.*3000.*2026-00001.*pyt_1/s);
   }
   t.end();
 });

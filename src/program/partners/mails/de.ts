@@ -71,6 +71,27 @@ export const de: MailTexts = {
       `Wenn Sie das nicht selbst geändert haben, melden Sie sich an, berichtigen Sie es sofort, und informieren Sie das Unternehmen, das das Programm betreibt: ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Anmelden bei ${program}`,
+    paragraphs: [
+      `Öffnen Sie diese Seite, um sich im Partnerportal von ${program} anzumelden:`,
+      url,
+      `Der Link gilt einmal, innerhalb von ${minutes} Minuten. Wenn Sie ihn nicht angefordert haben, beachten Sie diese E-Mail nicht: Ohne sie kann sich niemand anmelden.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `Ihre Auszahlung von ${amount} von ${program}`,
+    paragraphs: [
+      `${program} hat Ihnen ${amount} ausgezahlt.`,
+      [
+        `Weg: ${method}${account && `, Konto endet auf ${account}`}`,
+        `Zeitraum: ${period} (UTC)`,
+        `Abrechnung: ${statement}${is_attached ? ', im Anhang' : ''}`,
+        `Auszahlung: ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'bis',
   methods: {
     bank_transfer: 'Überweisung',
     wire: 'Auslandsüberweisung',

@@ -69,6 +69,27 @@ export const en: MailTexts = {
       `If you did not change it, sign in and correct it now, and tell the company that runs the program: ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Sign in to ${program}`,
+    paragraphs: [
+      `Open this page to sign in to the partner portal of ${program}:`,
+      url,
+      `The link works once, within ${minutes} minutes. If you did not ask for it, ignore this mail: nobody can sign in without it.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `Your payout of ${amount} from ${program}`,
+    paragraphs: [
+      `${program} has paid you ${amount}.`,
+      [
+        `Method: ${method}${account && `, account ends in ${account}`}`,
+        `Period: ${period} (UTC)`,
+        `Statement: ${statement}${is_attached ? ', attached' : ''}`,
+        `Payout: ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'to',
   methods: {
     bank_transfer: 'bank transfer',
     wire: 'wire transfer',

@@ -72,6 +72,27 @@ export const es: MailTexts = {
       `Si no lo ha cambiado usted, inicie sesión, corríjalo de inmediato y avise a la empresa que gestiona el programa: ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Iniciar sesión en ${program}`,
+    paragraphs: [
+      `Abra esta página para iniciar sesión en el portal de socios de ${program}:`,
+      url,
+      `El enlace sirve una sola vez, durante ${minutes} minutos. Si no lo ha pedido, ignore este correo: nadie puede iniciar sesión sin él.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `Su pago de ${amount} de ${program}`,
+    paragraphs: [
+      `${program} le ha pagado ${amount}.`,
+      [
+        `Método: ${method}${account && `, cuenta terminada en ${account}`}`,
+        `Periodo: ${period} (UTC)`,
+        `Liquidación: ${statement}${is_attached ? ', adjunta' : ''}`,
+        `Pago: ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'a',
   methods: {
     bank_transfer: 'transferencia bancaria',
     wire: 'transferencia internacional',

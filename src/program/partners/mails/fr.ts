@@ -74,6 +74,27 @@ export const fr: MailTexts = {
       `Si vous n’êtes pas à l’origine de ce changement, connectez-vous, corrigez-le tout de suite et prévenez l’entreprise qui gère le programme : ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Se connecter à ${program}`,
+    paragraphs: [
+      `Ouvrez cette page pour vous connecter au portail partenaire de ${program} :`,
+      url,
+      `Le lien ne sert qu’une fois, pendant ${minutes} minutes. Si vous ne l’avez pas demandé, ignorez cet e-mail : personne ne peut se connecter sans lui.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `Votre versement de ${amount} de ${program}`,
+    paragraphs: [
+      `${program} vous a versé ${amount}.`,
+      [
+        `Mode : ${method}${account && `, compte se terminant par ${account}`}`,
+        `Période : ${period} (UTC)`,
+        `Relevé : ${statement}${is_attached ? ', ci-joint' : ''}`,
+        `Versement : ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'au',
   methods: {
     bank_transfer: 'virement bancaire',
     wire: 'virement international',

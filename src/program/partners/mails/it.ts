@@ -71,6 +71,27 @@ export const it: MailTexts = {
       `Se la modifica non è Sua, acceda, la corregga subito e avvisi l’azienda che gestisce il programma: ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Accedere a ${program}`,
+    paragraphs: [
+      `Apra questa pagina per accedere al portale partner di ${program}:`,
+      url,
+      `Il link vale una sola volta, entro ${minutes} minuti. Se non l’ha chiesto, ignori questa e-mail: nessuno può accedere senza.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `Il Suo pagamento di ${amount} da ${program}`,
+    paragraphs: [
+      `${program} Le ha pagato ${amount}.`,
+      [
+        `Metodo: ${method}${account && `, conto che termina con ${account}`}`,
+        `Periodo: ${period} (UTC)`,
+        `Rendiconto: ${statement}${is_attached ? ', allegato' : ''}`,
+        `Pagamento: ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'al',
   methods: {
     bank_transfer: 'bonifico bancario',
     wire: 'bonifico internazionale',

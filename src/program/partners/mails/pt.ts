@@ -71,6 +71,27 @@ export const pt: MailTexts = {
       `Se não foi você que o alterou, inicie sessão, corrija-o já e avise a empresa que gere o programa: ${portal_url}`,
     ],
   }),
+  sign_in: ({ program, url, minutes }) => ({
+    subject: `Iniciar sessão em ${program}`,
+    paragraphs: [
+      `Abra esta página para iniciar sessão no portal de parceiros de ${program}:`,
+      url,
+      `A ligação só serve uma vez, durante ${minutes} minutos. Se não a pediu, ignore este e-mail: ninguém pode iniciar sessão sem ele.`,
+    ],
+  }),
+  payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
+    subject: `O seu pagamento de ${amount} de ${program}`,
+    paragraphs: [
+      `${program} pagou-lhe ${amount}.`,
+      [
+        `Método: ${method}${account && `, conta terminada em ${account}`}`,
+        `Período: ${period} (UTC)`,
+        `Extrato: ${statement}${is_attached ? ', em anexo' : ''}`,
+        `Pagamento: ${payout_id}`,
+      ].join('\n'),
+    ],
+  }),
+  to: 'a',
   methods: {
     bank_transfer: 'transferência bancária',
     wire: 'transferência internacional',

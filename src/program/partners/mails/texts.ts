@@ -10,6 +10,17 @@ interface About {
   portal_url: string;
 }
 
+interface Payment {
+  program: string;
+  amount: string;
+  method: string;
+  account: string;
+  period: string;
+  statement: string;
+  is_attached: boolean;
+  payout_id: string;
+}
+
 /** The mails to partners in one language. All are texts of the service: what an applicant typed is in none, since anybody can type any address. */
 export interface MailTexts {
   greeting: string;
@@ -31,5 +42,10 @@ export interface MailTexts {
   rates: { all: string; first: string; renewal: string; none: string };
   /** @param hint the last characters of the account · @param held_until a time in the language, UTC; null: payouts do not wait */
   payout_method_changed(given: About & { method: string; hint: string; held_until: string | null }): Written;
+  sign_in(given: { program: string; url: string; minutes: number }): Written;
+  /** @param account the last characters of the account, or '' · @param period days */
+  payout_paid(given: Payment): Written;
+  /** Between two days. */
+  to: string;
   methods: Record<'bank_transfer' | 'wire' | 'crypto' | 'paypal' | 'wise' | 'stripe', string>;
 }

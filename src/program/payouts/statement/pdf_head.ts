@@ -1,4 +1,3 @@
-import { accountText, methodText } from './destination.ts';
 import { fontFor } from './pdf_font.ts';
 import { line, page } from './pdf_table.ts';
 import { isCut, pdfAmount, pdfDate, pdfText } from './pdf_text.ts';
@@ -113,3 +112,13 @@ export function drawSum(doc: Document, label: string, amount: string, top: numbe
   doc.text(amount, middle + label_width, top, { width: width - label_width, align: 'right', lineBreak: false });
   return top + (is_total ? 14 : 13);
 }
+
+const names: Record<string, string> = { paypal: 'PayPal' };
+
+/** Returns the name of a payout method: `Bank transfer`, `PayPal`. */
+const methodText = (method: string): string =>
+  names[method] ?? method.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
+
+/** The account, by its hint: `ends in 3000`, and `race@…` of an email address, whose hint is the end of what stands before the `@`. */
+const accountText = ({ method }: Pick<Statement['payout'], 'method'>, hint: string): string =>
+  method === 'paypal' ? `…${hint}@…` : `ends in ${hint}`;
