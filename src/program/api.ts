@@ -54,6 +54,7 @@ import { publishableKeyOperations } from './snippet/publishable_key.ts';
 import { mountTracking } from './snippet/track.ts';
 import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
+import { linkQrOperations } from './tracking/link_qr.ts';
 import { referralOperations } from './tracking/referral.ts';
 import { clickOperations } from './tracking/sent_click.ts';
 import { mountShortLinks } from './tracking/short_link.ts';
@@ -96,6 +97,7 @@ export const api: ProductApi = {
       ...taxFormOperations,
       ...applicationOperations,
       ...linkOperations,
+      ...linkQrOperations,
       ...couponOperations,
       ...createCouponOperations,
       ...clickOperations,

@@ -111,6 +111,7 @@ export const examples: Examples = {
     ...{ tag: story.tag, rule: story.rule, click: story.click, referral: story.referral },
     ...{ payout: story.payout, payout_batch: story.payout_batch },
     ...{ event, webhook_endpoint: endpoint, webhook_delivery: delivery },
+    link_qr: { link_id: link.id, url: link.short_url, svg: '<svg xmlns="http://www.w3.org/2000/svg">…</svg>' },
     magic_link: {
       ...{ url: 'https://rail.example.com/portal/sign_in?token=kQ3v7Yp2', expires_at: '2026-11-16T11:15:00.000Z' },
     },

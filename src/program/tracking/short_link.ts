@@ -39,7 +39,7 @@ interface ShortLink {
 
 /**
  * `GET /r/{slug}`: redirects with 302 to the tracked URL once the click is committed, with the visitor's own query and the click's id as
- * `rail_click`. It needs no key. A `HEAD` request, a browser that loads the page before anybody asks for it, and a visit through a partner who is
+ * `rail_click`. It needs no key. `?to=` names another page of the same website. A visitor's repeated load within a second is no second click. A `HEAD` request, a browser that loads the page before anybody asks for it, and a visit through a partner who is
  * pending or declined, are redirected without recording a click.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
@@ -47,18 +47,25 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     within: (work) => withinDeadline({ server: app, giveUp: undefined }, 'clicks', work),
     run: async (tx, visits: NewClick[]) => recordClicks(tx, visits),
   });
+  const repeats = new Repeats<Click | undefined>();
   app.route<{ Params: { slug: string } }>({
     method: ['GET', 'HEAD'],
     url: '/r/:slug',
     handler: async (request, reply) => {
-      reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') });
+      reply.headers({
+        ...{ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') },
+        // The page learns which website the visitor comes from, and no more.
+        'Referrer-Policy': 'strict-origin-when-cross-origin',
+      });
       const link = await withinDeadline(request, 'links', (asked) => findShortLink(store, asked, request.params.slug));
       if (!link) return refuseUnknown(store, request, reply);
-      let url = withVisitorQuery(link.url, queryOf(request), link.param);
+      let url = landingUrl(link, queryOf(request));
       if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
-        const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
+        const known = visitorOf(request);
+        const visitor_token = known ?? randomBytes(18).toString('base64url');
         const visit = visitBy(request, services, link, { visitor_token, url });
-        const click = (await withinDeadline(request, 'clicks', () => record(link.organization_id, visit))) as Click;
+        const recorded = () => withinDeadline(request, 'clicks', () => record(link.organization_id, visit));
+        const click = (await (known ? repeats.once(`${known} ${link.link_id}`, recorded) : recorded())) as Click;
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
         if (link.param !== click_param) url = trackedUrl(url, click_param, click.id);
       }
@@ -66,6 +73,43 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
       return reply.redirect(new URL(url).href, 302);
     },
   });
+}
+
+/** What repeats within this time is one visit: a double click, or a page that a browser loads again. */
+const repeat_ms = 1_000;
+/** Beyond this many, those that are over are forgotten. */
+const most_repeats = 10_000;
+
+/** Does what is asked for again within a second once, and gives all who ask the same. */
+class Repeats<Result> {
+  readonly #recent = new Map<string, { until: number; result: Promise<Result> }>();
+
+  once(name: string, work: () => Promise<Result>): Promise<Result> {
+    const now = performance.now();
+    const known = this.#recent.get(name);
+    if (known && known.until > now) return known.result;
+    if (this.#recent.size >= most_repeats)
+      for (const [other, { until }] of this.#recent) if (until <= now) this.#recent.delete(other);
+    const result = work();
+    this.#recent.set(name, { until: now + repeat_ms, result });
+    result.catch(() => this.#recent.delete(name));
+    return result;
+  }
+}
+
+/**
+ * The page that a visit leads to, with the visitor's query. `?to=/pricing` leads to another page of the same website; a `to` that names no page of
+ * it is a parameter as any other.
+ */
+export function landingUrl({ url, param, value }: Pick<ShortLink, 'url' | 'param' | 'value'>, query: string): string {
+  const parts = query.split('&');
+  const to = new URLSearchParams(query).get('to');
+  const page = to !== null && /^(?:\/|https?:)/i.test(to) ? URL.parse(to, url) : null;
+  const { origin } = new URL(url);
+  if (!page || page.origin !== origin || page.username !== '' || page.password !== '')
+    return withVisitorQuery(url, query, param);
+  const others = parts.filter((part) => !new URLSearchParams(part).has('to')).join('&');
+  return withVisitorQuery(trackedUrl(page.href, param, value), others, param);
 }
 
 /** Headers by which browsers say that nobody has asked for a page yet. */

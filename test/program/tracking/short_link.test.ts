@@ -1,5 +1,6 @@
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
+import { openTab } from '../../browser.ts';
 import { eventually, log, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail();
@@ -271,6 +272,77 @@ t.test('a page that a browser loads before anybody asks for it earns and moves n
   for (const headers of asked) {
     t.match((await follow(theirs.short_slug, headers)).headers.get('location'), /rail_click=/);
   }
+});
+
+t.test('`to` leads to another page of the same website, and nowhere else', async (t) => {
+  const open = async (query: string) => {
+    const location = (await follow(`${link.short_slug}?${query}`)).headers.get('location') as string;
+    return location.replace(/[?&]rail_click=clk_\w+/, '');
+  };
+  const website = 'https://acme.example.com';
+  t.equal(await open('to=/features'), `${website}/features?ref=ada`);
+  t.equal(
+    await open('utm_source=mail&to=%2Ffeatures%3Fa%3D1%26ref%3Dbob%23top'),
+    `${website}/features?a=1&ref=ada&utm_source=mail#top`,
+  );
+  t.equal(await open(`to=${website}/a`), `${website}/a?ref=ada`);
+  for (const to of [
+    ...['//evil.example', '/\\evil.example', 'https://evil.example', 'https://acme.example.com.evil.example'],
+    ...['https://acme.example.com@evil.example/', 'https://user@acme.example.com/', 'javascript:alert(1)', 'features'],
+    ...['http://acme.example.com/', 'https://acme.example.com:444/', '', '/\t/evil.example', 'https:evil.example'],
+  ]) {
+    const found = new URL(await open(new URLSearchParams({ to }).toString()));
+    t.equal(found.origin, website, to);
+    t.equal(found.username, '', to);
+  }
+});
+
+t.test('a repeated load within a second is one click', async (t) => {
+  const cookie = (await follow(link.short_slug)).headers.get('set-cookie')?.split(';')[0] as string;
+  const before = (await clicks()).total_count;
+  const answers = await Promise.all([1, 2, 3].map(() => follow(link.short_slug, { Cookie: cookie })));
+  const ids = answers.map(({ headers }) => new URL(String(headers.get('location'))).searchParams.get('rail_click'));
+  t.equal(new Set(ids).size, 1);
+  t.equal((await clicks()).total_count, before + 1);
+  t.equal(answers[0]?.headers.get('referrer-policy'), 'strict-origin-when-cross-origin');
+  const other = await merchant.post('/v1/links', {
+    ...{ program_id: program.id, partner_id: partner.id, destination_url: 'https://acme.example.com/', value: 'again' },
+  });
+  await follow(other.short_slug, { Cookie: cookie });
+  t.equal((await clicks()).total_count, before + 2, 'another link is another click');
+});
+
+t.test('the QR code of a link leads to its short URL, as SVG and PNG', async (t) => {
+  const { svg, url } = await merchant.get(`/v1/links/${link.id}/qr`);
+  t.equal(url, link.short_url);
+  const file = (format: string) =>
+    fetch(new URL(`/v1/links/${link.id}/qr?format=${format}`, service), {
+      headers: { Authorization: `Bearer ${merchant.key}` },
+    });
+  const drawn = await file('svg');
+  t.match(drawn.headers.get('content-type'), /^image\/svg\+xml/);
+  t.equal(await drawn.text(), svg);
+  const png = await file('png');
+  t.equal(png.headers.get('content-type'), 'image/png');
+  const { page } = await openTab();
+  await page.setContent('<canvas></canvas>');
+  // The pixels of both, as a browser draws them, module by module.
+  const dark = await page.evaluate(`(async () => {
+    const draw = async (src) => {
+      const image = Object.assign(new Image(), { src })
+      await image.decode()
+      const size = ${(/viewBox="0 0 (\d+)/.exec(svg) as RegExpExecArray)[1]}
+      const canvas = Object.assign(document.querySelector('canvas'), { width: size * 8, height: size * 8 })
+      const context = canvas.getContext('2d')
+      context.drawImage(image, 0, 0, size * 8, size * 8)
+      return Array.from({ length: size * size }, (_, nth) =>
+        context.getImageData((nth % size) * 8 + 4, Math.floor(nth / size) * 8 + 4, 1, 1).data[0] < 128 ? 1 : 0).join('')
+    }
+    return [await draw('data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}'), await draw('data:image/png;base64,${Buffer.from(await png.arrayBuffer()).toString('base64')}')]
+  })()`);
+  const [of_svg, of_png] = dark as [string, string];
+  t.equal(of_png, of_svg);
+  t.ok(of_svg.includes('1111111'), 'its finder patterns are there');
 });
 
 t.test('keeps slugs unique over all tenants', async (t) => {
