@@ -57,7 +57,7 @@ t.test('/docs/operations lists every metric that the source defines, each alert 
 });
 
 t.test('the guides are HTML throughout, and their links lead somewhere', async (t) => {
-  for (const path of ['/docs/operations', '/docs/tour']) {
+  for (const path of ['/docs/operations', '/docs/tour', '/docs/snippet']) {
     const html = await pageAt(path);
     const text = html.replaceAll(/<(pre|code|script|style)\b.*?<\/\1>/gs, '');
     t.notMatch(text, /```|\*\*|\]\(|^- |`|\{\{/m, path);

@@ -10,6 +10,7 @@ import { addOperatingCommands } from './operation.ts';
 import { addPayoutCommands } from './payouts.ts';
 import { addProcessCommands } from './processes.ts';
 import { addProgramCommands } from './program.ts';
+import { addPublishableKeyCommands } from './publishable_key.ts';
 import { addQueueCommands } from './queue.ts';
 import { addRecruitmentCommands } from './recruitment.ts';
 
@@ -33,6 +34,7 @@ export function createCommandLine(): Command {
   addProcessCommands(rail);
   rail.commandsGroup('Organizations and keys:');
   addAccessCommands(rail);
+  addPublishableKeyCommands(rail);
   rail.commandsGroup('Affiliate program:');
   addProgramCommands(rail);
   addPayoutCommands(rail);

@@ -40,7 +40,7 @@ const demo_name = 'Demo';
  * @returns undefined where a database of somebody's own has organizations already
  */
 export async function keepDemo(
-  { config, store }: { config: Config; store: Store },
+  { config, store, services }: { config: Config; store: Store; services: Services },
   base_url: string,
   fields: Record<string, string> = {},
 ): Promise<Demo | undefined> {
@@ -53,7 +53,7 @@ export async function keepDemo(
   const demo = {
     base_url,
     organization_id,
-    ...(await demoRecords(store, organization_id, written)),
+    ...(await demoRecords(store, services, organization_id, written)),
     api_key: await demoKey(database, organization_id, 'live', written?.api_key),
     test_api_key: await demoKey(database, organization_id, 'test', written?.test_api_key),
     ...fields,
@@ -152,15 +152,17 @@ async function makeOrganization(database: Database, config: Config): Promise<str
 
 async function demoRecords(
   store: Store,
+  services: Services,
   organization_id: string,
   written: Demo | undefined,
 ): Promise<Record<string, string>> {
   const records: Record<string, string> = {};
-  for (const { noun, open } of demos) {
+  for (const { noun, open, fields } of demos) {
     const field = `${noun}_id`;
-    records[field] = await transaction(store, { organization_id, request_id: null }, (tx) =>
-      open(tx, written?.[field]),
-    );
+    await transaction(store, { organization_id, request_id: null }, async (tx) => {
+      const id = await open(tx, written?.[field]);
+      Object.assign(records, { [field]: id }, await fields?.(tx, id, services));
+    });
   }
   return records;
 }

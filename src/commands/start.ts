@@ -31,6 +31,7 @@ async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
     const demo = await keepDemo(running, base_url, world?.fields);
+    running.services.demo_key = demo?.publishable_key;
     const links = demo && (await demoLinks(running, demo));
     print(
       base_url,
@@ -97,6 +98,7 @@ const aboutDemo = (demo: Demo, links: DemoLinks): string[] => [
   '',
   `  Dashboard  ${links.dashboard}`,
   `  Portal     ${links.portal}`,
+  `  Website    ${demo.base_url}/demo (opens at any time)`,
   '',
   'Try:',
   '',

@@ -1,12 +1,13 @@
-/** `GET /docs/tour` and `GET /docs/operations`: a Markdown file each, with the tables of settings and metrics as the code has them. */
+/** `GET /docs/tour`, `GET /docs/snippet` and `GET /docs/operations`: a Markdown file each, with the tables of settings and metrics as the code has them. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { settings } from '../config.ts';
-import { escaped, mountDocument, prose, table } from '../core/description/document.ts';
+import { block, escaped, mountDocument, prose, table } from '../core/description/document.ts';
 import type { Metric } from '../core/metrics/registry.ts';
 import { alertsOf } from '../core/metrics/rules.ts';
 import { Thread } from '../core/threads/thread.ts';
+import { script } from '../program/snippet/snippet_tag.ts';
 import { htmlOf } from './markdown.ts';
 
 export function mountGuides(app: FastifyInstance): void {
@@ -15,11 +16,22 @@ export function mountGuides(app: FastifyInstance): void {
     summary: 'Pay a partner, and recruit another one, on the demo that npm start runs.',
     content: htmlOf(await guide('tour')),
   }));
+  mountDocument(app, '/docs/snippet', async () => ({
+    title: 'Snippet',
+    summary: 'Record clicks and leads from the pages of a website.',
+    content: htmlOf(await guide('snippet'), { script: block(pinnedScript()) }),
+  }));
   mountDocument(app, '/docs/operations', async () => ({
     title: 'Operations',
     summary: 'How to run Rail in production.',
     content: htmlOf(await guide('operations'), { settings: settingsTable(), ...(await tablesOfMetrics()) }),
   }));
+}
+
+/** The script element with the hash of the script that this version serves. */
+function pinnedScript(): string {
+  const { path, integrity } = script();
+  return `<script async src="https://acme.example.com/_rail${path}" integrity="${integrity}" crossorigin="anonymous"\n  data-key="rail_pk_live_…"></script>`;
 }
 
 const guide = (name: string): Promise<string> => readFile(join(import.meta.dirname, `${name}.md`), 'utf8');

@@ -65,5 +65,6 @@ export const program: Product = {
     noun: 'program',
     path: '/v1/programs',
     open: async (...given) => (await import('./programs/demo.ts')).openDemoProgram(...given),
+    fields: async (...given) => (await import('./snippet/demo_page.ts')).demoKey(...given),
   },
 };

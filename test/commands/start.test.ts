@@ -68,7 +68,14 @@ t.test('the first start prints the address, the keys and a first request, and de
   const first = spawnRail(t, ['start'], settings);
   const url = await started(first);
   const demo = await readDemo();
-  t.same(Object.keys(demo).sort(), ['api_key', 'base_url', 'organization_id', 'program_id', 'test_api_key']);
+  t.same(Object.keys(demo).sort(), [
+    'api_key',
+    'base_url',
+    'organization_id',
+    'program_id',
+    'publishable_key',
+    'test_api_key',
+  ]);
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600);
   t.equal(demo.base_url, url);
   t.match(first.said().stdout, `${url}/docs`);

@@ -52,7 +52,7 @@ export function mountDocument(
 
 /** Links to the pages of guides. @param below where they are, as seen from the page */
 export const guideLinks = (below: string): string =>
-  ['Tour', 'Webhooks', 'Data', 'Operations']
+  ['Tour', 'Snippet', 'Webhooks', 'Data', 'Operations']
     .map((title) => `<a href="${below}${title.toLowerCase()}">${title}</a>`)
     .join(' ');
 

@@ -27,6 +27,8 @@ export interface Services {
   is_demo?: boolean | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */
   mailer: Mailer | undefined;
+  /** The publishable key of the page at `/demo`: only `rail start` has one. */
+  demo_key?: string | undefined;
   /** `default_retention` when left out. */
   retention?: Retention | undefined;
 }

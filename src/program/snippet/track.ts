@@ -11,6 +11,7 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { inSharedTransaction } from '../../core/resource/shared_transaction.ts';
 import { Admission, most_bytes } from './browser_request.ts';
+import { mountDemoPage } from './demo_page.ts';
 import { setups } from './publishable_key.ts';
 import { script } from './snippet_tag.ts';
 import { type Facts, factsOf, type KeptClick, type PageVisit, TrackedClick, trackClicks } from './tracked_click.ts';
@@ -49,6 +50,7 @@ export function mountTracking(app: FastifyInstance, store: Store, services: Serv
       for (const url of urls) scope.route({ method: 'POST', url, bodyLimit: most_bytes, handler });
   });
   mountScript(app);
+  mountDemoPage(app, services);
 }
 
 const labelled = (reply: FastifyReply, mode: 'live' | 'test') =>

@@ -25,7 +25,7 @@ export const linkQrOperations: Operation[] = [
     method: 'GET',
     path: '/v1/links/{id}/qr',
     scope: 'links:read',
-    title: 'Get the QR code of a link',
+    title: 'Draw the code of a link',
     summary: 'Returns the QR code of a link.',
     doc: 'As SVG in JSON, or as a file in SVG or PNG, by `format` or by the header `Accept`. It stays readable with 15 % of it covered.',
     params: idParams,

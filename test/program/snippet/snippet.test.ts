@@ -308,3 +308,28 @@ t.test('a page reports a sign-up, and the merchant’s server vouches for it', a
   ]);
   t.same(errors, []);
 });
+
+t.test('the page of the demo shows the click, records a sign-up, and forgets', async (t) => {
+  const site = await openSite();
+  const { demoKey } = await import('../../../src/program/snippet/demo_page.ts');
+  const { transaction } = await import('../../../src/core/postgres/transaction.ts');
+  const services = { ...rail.services, base_url: rail.address };
+  const made = () =>
+    transaction(rail.store, { organization_id: site.merchant.organization_id, request_id: null }, (tx) =>
+      demoKey(tx, site.program_id, services),
+    );
+  const { publishable_key } = await made();
+  t.same(await made(), { publishable_key }, 'the next start finds it');
+  Object.assign(rail.services, { demo_key: publishable_key });
+  const { page, errors } = await openTab();
+  await page.goto(`${rail.address}/demo?${site.ref}`);
+  const shown = (selector: string, text: RegExp) =>
+    eventually(async () => text.test((await page.textContent(selector)) ?? ''), `${text} on the page`);
+  await shown('#click', /^clk_/);
+  await page.click('#lead button');
+  await shown('#recorded', /^Recorded/);
+  await page.click('#forget');
+  await shown('#click', /^none/);
+  t.match(await site.list('customers'), [{ verified: false }]);
+  t.same(errors, []);
+});
