@@ -12,14 +12,27 @@ import { untilNone } from './slice.ts';
 const pool_size = 20;
 const partners = 200;
 const links = 50;
+/** Each may be used 2,000 times in a second. */
+const publishable_keys = 10;
 /** After the end of a load what is not attributed counts no more. */
 const attributed_within_ms = 2_000;
 const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0';
 
+/** What asks for the next of each kind. */
+interface Clicks {
+  click: () => Asked;
+  redirect: () => Asked;
+  track: () => Asked;
+}
+
+type Load = (next: () => Asked) => Side['run'];
+
 /** Clicks in, each of a new visitor, and what they are credited to; beside the least that a Fastify route with an insert costs. */
-export const clicks: Bench = {
-  name: 'clicks',
-  doc: 'POST /v1/clicks and GET /r/{slug} with their attribution, beside a bare Fastify route with one insert.',
+export const benchOfClicks = (
+  { name, doc }: Pick<Bench, 'name' | 'doc'>,
+  sidesOf: (load: Load, made: Clicks) => Side[],
+): Bench => ({
+  ...{ name, doc },
   async setup(stack, progress) {
     const url = await startPostgres(stack);
     const environment = {
@@ -28,7 +41,7 @@ export const clicks: Bench = {
       RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
       LOG_LEVEL: 'info',
     };
-    progress('clicks: starting the bare route, the API and the worker');
+    progress(`${name}: starting the bare route, the API and the worker`);
     const bare = await startNode(stack, 'bare.ts', [], environment, { path: '/readyz' });
     const api = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
     const worker = await startNode(stack, '../../src/rail.js', ['worker'], environment, { line: 'worker ready' });
@@ -44,8 +57,8 @@ export const clicks: Bench = {
         body: JSON.stringify(body),
       };
     };
-    progress(`clicks: making ${partners} partners and ${links} links`);
-    const { click, redirect } = await makeClicks(await makeMerchant(database, api));
+    progress(`${name}: making ${partners} partners and ${links} links`);
+    const made = await makeClicks(await makeMerchant(database, api));
     const place = { database, worker, postgres: await postmasterOf(url) };
     const load = (server: Running, next: () => Asked) => (seconds: number) => saturated(place, server, next, seconds);
     return {
@@ -58,22 +71,32 @@ export const clicks: Bench = {
           doc: `a Fastify route with one insert … returning, ${connections} connections, each sends when it is answered`,
           run: load(bare, insert),
         },
-        {
-          name: 'clicks',
-          doc: 'POST /v1/clicks, same load, in a program without an endpoint',
-          baseline: 'bare',
-          run: load(api, click),
-        },
-        {
-          name: 'redirects',
-          doc: 'GET /r/{slug}, same load: redirected once the click is committed',
-          baseline: 'bare',
-          run: load(api, redirect),
-        },
+        ...sidesOf((next) => load(api, next), made),
       ] satisfies Side[],
     };
   },
-};
+});
+
+export const clicks = benchOfClicks(
+  {
+    name: 'clicks',
+    doc: 'POST /v1/clicks and GET /r/{slug} with their attribution, beside a bare Fastify route with one insert.',
+  },
+  (load, { click, redirect }) => [
+    {
+      name: 'clicks',
+      doc: 'POST /v1/clicks, same load, in a program without an endpoint',
+      baseline: 'bare',
+      run: load(click),
+    },
+    {
+      name: 'redirects',
+      doc: 'GET /r/{slug}, same load: redirected once the click is committed',
+      baseline: 'bare',
+      run: load(redirect),
+    },
+  ],
+);
 
 const figures: Awaited<ReturnType<Bench['setup']>>['figures'] = {
   requests: {
@@ -125,8 +148,8 @@ async function saturated(
   return saturate({ ...place, server, next, settle }, seconds);
 }
 
-/** A program with partners and links. @returns what gives the next click and the next visit of a short link */
-async function makeClicks({ headers, post }: Merchant): Promise<{ click: () => Asked; redirect: () => Asked }> {
+/** A program with partners, links and publishable keys. */
+async function makeClicks({ headers, post }: Merchant): Promise<Clicks> {
   const website = 'https://acme.example.com';
   const { id: program_id } = await post('/v1/programs', { name: 'Acme', website_url: website, currency: 'USD' });
   const made: Record<string, string>[] = [];
@@ -139,8 +162,20 @@ async function makeClicks({ headers, post }: Merchant): Promise<{ click: () => A
     const link = await post('/v1/links', { program_id, partner_id, destination_url: `${website}/pricing` });
     slugs.push((link as unknown as { short_slug: string }).short_slug);
   }
+  const keys: string[] = [];
+  for (let nth = 0; nth < publishable_keys; nth++) {
+    const key = await post('/v1/publishable_keys', { program_id, allowed_origins: [website] });
+    keys.push((key as unknown as { key: string }).key);
+  }
   let nth = 0;
   return {
+    track: () => {
+      nth++;
+      const url = `${website}/pricing?utm_source=newsletter&n=${nth}`;
+      const body = { key: keys[nth % keys.length], param: 'ref', value: `partner${nth % partners}`, url };
+      const headers = { origin: website, 'user-agent': user_agent, 'content-type': 'text/plain;charset=UTF-8' };
+      return { method: 'POST', path: '/v1/track/click', headers, body: JSON.stringify(body) };
+    },
     click: () => {
       nth++;
       const body = {

@@ -19,11 +19,27 @@ import { reports } from './reports.ts';
 import { salesBulk } from './sales_bulk.ts';
 import { scans } from './scans.ts';
 import { slice } from './slice.ts';
+import { track } from './track.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
-  ...[slice, clicks, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
+  ...[
+    slice,
+    clicks,
+    track,
+    webhooks,
+    api,
+    bodies,
+    audit,
+    exports,
+    reports,
+    graphql,
+    payouts,
+    prospects,
+    mail,
+    replies_in,
+  ],
   ...[outreach, scans, disk, salesBulk, idle, maturity, beside, processors],
 ];
 
