@@ -90,6 +90,7 @@ const aboutDemo = (demo: Demo, links: DemoLinks): string[] => [
   `  API key       ${demo.api_key}`,
   `  Test key      ${demo.test_api_key}`,
   '                (reads and writes the same data as the API key)',
+  `  Public key    ${demo.publishable_key}`,
   ...(demo.smtp_port
     ? [`  Inbox         ${demo.inbox_email} at localhost:${demo.smtp_port} (SMTP), :${demo.imap_port} (IMAP)`]
     : []),

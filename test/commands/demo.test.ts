@@ -12,7 +12,10 @@ t.test(
   async (t) => {
     const folder = join(t.testdir({ file: '' }), 'new');
     const keep = (RAIL_DATA_DIR: string) =>
-      keepDemo({ config: { RAIL_DATA_DIR, DATABASE_URL: rail.url } as Config, store: rail.store, services: rail.services }, rail.address);
+      keepDemo(
+        { config: { RAIL_DATA_DIR, DATABASE_URL: rail.url } as Config, store: rail.store, services: rail.services },
+        rail.address,
+      );
     await t.rejects(keep(join(folder, '../file/folder')));
     t.same(await rail.query(sql`select id from core.organization`), [], 'nothing is made whose keys would be lost');
     const demo = await keep(folder);
