@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { day, number } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
+import { sendFile } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { table } from '../pages/table.ts';
 import type { Link } from '../program/partners/link.ts';
@@ -51,6 +52,17 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
       link: (await use('links.get', { params: { id }, query: { include: ['stats'] } })) as LinkRow,
     }));
     return sendPortal(reply, me, { title: link.label ?? link.url, at: 'links', content: linkFacts(me, link) });
+  });
+
+  app.get('/portal/links/:id/qr', async (request, reply) => {
+    const visit = visiting(request as never);
+    const { id } = request.params as { id: string };
+    await readPage(visit, async (use) => ({ link: await use('links.get', { params: { id } }) }));
+    const { format } = request.query as { format?: unknown };
+    return sendFile(visit, reply, 'links.get_qr', {
+      params: { id },
+      query: { format: format === 'png' ? 'png' : 'svg' },
+    });
   });
 
   app.get('/portal/coupons', async (request, reply) => {
@@ -142,6 +154,11 @@ function linkFacts({ texts, reader }: Me, link: LinkRow) {
     [said.referrals, number(link.stats.referrals, reader)],
     [said.customers, number(link.stats.customers, reader)],
     [general.date, day(link.created_at, reader)],
+    [
+      said.qr,
+      html`<img src="/portal/links/${link.id}/qr" alt="${said.qr}" width="160" height="160"><br>
+<a href="/portal/links/${link.id}/qr?format=svg">SVG</a> <a href="/portal/links/${link.id}/qr?format=png">PNG</a>`,
+    ],
   ];
   return html`<dl>${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 <p><a href="/portal/links">${general.back}</a></p>`;

@@ -89,6 +89,7 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   await shop.sale({ customer_id: customer.id, amount_minor: 9900, tax_minor: 900 });
   t.match((await waiting.get('/portal')).text, /Due \$19\.80/);
   t.match((await waiting.get(`/portal/links/${link.id}`)).text, /Clicks 1 Visitors 1 Customers 1/);
+  t.match((await waiting.get(`/portal/links/${link.id}/qr`)).html, /^<svg/);
   const customers = await waiting.get('/portal/customers');
   t.match(customers.text, 'j…@g….com');
   t.notMatch(customers.html, 'gmail');
