@@ -146,7 +146,6 @@ export interface UsableKey {
   mode: 'live' | 'test';
   allowed_origins: string[];
   signing_secret: Buffer;
-  setup: string | null;
   last_used_at: string | null;
   is_revoked: boolean;
   cookie_days: number;
@@ -155,7 +154,7 @@ export interface UsableKey {
 
 /** Keys are unique over all organizations: the query names none. */
 export const keyQuery = (key: string) => sql`
-  select k.organization_id, k.id, k.program_id, k.mode, k.allowed_origins, k.signing_secret, k.setup, k.last_used_at,
+  select k.organization_id, k.id, k.program_id, k.mode, k.allowed_origins, k.signing_secret, k.last_used_at,
     k.revoked_at is not null as is_revoked, p.cookie_days, p.attribution
   from program.publishable_key k
   join program.program p on p.organization_id = k.organization_id and p.id = k.program_id

@@ -145,13 +145,10 @@ function sentClick(visit: PageVisit, kept: KnownClick | undefined): SentClick {
 /** Notes, to the minute, that keys are used, and how their pages reach the service. */
 function noteUse(tx: Tx, visits: PageVisit[]): void {
   const minute_ago = new Date(Date.parse(tx.now) - 60_000).toISOString();
-  const stale = ({ key, setup }: PageVisit) =>
-    (key.last_used_at ?? '') < minute_ago ||
-    (setup !== null && setup !== key.setup && (key.last_used_at ?? '') < tx.now);
+  const stale = ({ key }: PageVisit) => (key.last_used_at ?? '') < minute_ago;
   const by_key = new Map(visits.filter(stale).map((visit) => [visit.key.id, visit]));
   for (const [id, { key, setup }] of by_key) {
     key.last_used_at = tx.now; // the copy of this process, for the rest of its second
-    key.setup = setup ?? key.setup;
     tx.send(sql`
       update program.publishable_key t set last_used_at = ${tx.now}::timestamptz, setup = coalesce(${setup}, t.setup)
       where ${tenant(tx)} and t.id = ${id}`);
