@@ -5,7 +5,7 @@ import { queueMail } from '../mail/outgoing.ts';
 
 /**
  * Mails links to sign in to the users with an email address, one mail for each organization. Without an SMTP server there is none: a mail that is logged
- * in place of being sent would put the link into the log, and the operator has `rail user sign-in`.
+ * in place of being sent would put the link into the log, and the operator has `npx --no rail user sign-in`.
  */
 export async function mailSignInLinks(tx: Tx, email: string, { mailer, base_url }: Services): Promise<void> {
   if (!mailer) return;

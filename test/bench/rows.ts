@@ -68,6 +68,19 @@ const kinds: Kind[] = [
     columns: { ...in_program, name: `'Tag ' || s.n`, color: `'#336699'`, ...times },
   },
   {
+    table: 'program.publishable_key',
+    prefix: 'pk',
+    columns: {
+      ...in_program,
+      name: `'Site ' || s.n`,
+      mode: `'live'`,
+      key: `'rail_pk_live_' || s.tail || o.program_id`,
+      allowed_origins: `array['https://shop.example.com']`,
+      signing_secret: `'\\x00'`,
+      ...times,
+    },
+  },
+  {
     table: 'program.partner',
     prefix: 'part',
     columns: {

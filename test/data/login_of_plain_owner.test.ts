@@ -24,7 +24,7 @@ await superuser.connect();
 t.teardown(() => superuser.end());
 const owner = `owner_of_${name}`;
 await superuser.query(`create role ${owner} login createrole password 'owner'`);
-await superuser.query(`grant rail_api, rail_data, rail_data_reader to ${owner} with admin option`);
+await superuser.query(`grant rail_api, rail_partner, rail_data, rail_data_reader to ${owner} with admin option`);
 await superuser.query(`alter database ${name} owner to ${owner}`);
 const url = Object.assign(new URL(databaseUrl(server, name)), { username: owner, password: 'owner' }).href;
 await migrate(url);

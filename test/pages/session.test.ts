@@ -5,7 +5,7 @@ import { base32, codeAt, stepOfCode } from '../../src/core/access/totp.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { eventually, type Json, startRail } from '../harness.ts';
 import { type Browser, browse } from './browse.ts';
-import { signedIn } from './people.ts';
+import { colleague, signedIn } from './people.ts';
 
 const mails: { recipient: string; text: string }[] = [];
 const rail = await startRail({ own: { mailer: async ({ recipient, text }) => void mails.push({ recipient, text }) } });
@@ -270,4 +270,47 @@ t.test('a partner signs in by a magic link, which a program that reads mail does
   await asked.submit((await asked.get('/portal/sign_in')).forms[0], { email: 'bob@partner.example.com' });
   const mail = await mailTo('bob@partner.example.com');
   t.match(mail, /\/portal\/sign_in\?token=/);
+});
+
+t.test(
+  'no page can be framed or run scripts of others, and no address of a session can be set before it is opened',
+  async (t) => {
+    const browser = await signedIn(rail, merchant);
+    for (const path of ['/dashboard', '/dashboard/sign_in', '/portal/sign_in', '/dashboard/nothing']) {
+      const { headers } = await browser.get(path);
+      t.match(headers['content-security-policy'], /frame-ancestors 'none'/, path);
+      t.match(headers['content-security-policy'], /script-src 'self'/, path);
+      t.notMatch(headers['content-security-policy'], /unsafe/, path);
+      t.equal(headers['cache-control'], 'no-store', path);
+    }
+    const { user_id, link } = await colleague(rail, merchant);
+    const fixed = browse(rail.address);
+    fixed.cookies.set('__Host-rail', 'known-to-an-attacker');
+    await fixed.submit((await fixed.get(await link())).forms[0]);
+    t.not(fixed.cookies.get('__Host-rail'), 'known-to-an-attacker');
+    const attacker = browse(rail.address);
+    attacker.cookies.set('__Host-rail', 'known-to-an-attacker');
+    t.equal((await attacker.get('/dashboard')).path, '/dashboard/sign_in');
+    t.ok(user_id);
+  },
+);
+
+t.test('a session of one area opens nothing in the other, and a path of a form leads nowhere else', async (t) => {
+  const browser = await signedIn(rail, merchant);
+  const portal = browse(rail.address);
+  portal.cookies.set('__Host-rail-portal', browser.cookies.get('__Host-rail') as string);
+  t.equal((await portal.get('/portal')).path.replace(/\?.*/, ''), '/portal/sign_in');
+  const { id: program_id } = await merchant.post('/v1/programs', {
+    name: 'Back',
+    website_url: 'https://back.example.com',
+    currency: 'USD',
+  });
+  const page = await browser.get(`/dashboard/do/tags.create?program_id=${program_id}`);
+  const form = page.forms.find(({ action }) => action.endsWith('tags.create'));
+  const made = await browser.post('/dashboard/do/tags.create', {
+    ...form?.fields,
+    name: 'Blog',
+    back: 'https://evil.example.com/',
+  });
+  t.match(made.path, /^\/dashboard\/tags\/tag_/);
 });

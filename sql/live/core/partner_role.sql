@@ -23,8 +23,9 @@ as $$
     ('webhooks.delivery', 'webhooks.sees_endpoint(endpoint_id)')
 $$;
 
--- The policies of a table for `rail_partner`. Rows may be added of tables that it cannot read: events, notes of reports, entries of the audit log.
-create or replace function core.partner_policies(relation oid, name text) returns table (command text, condition text)
+-- The policies of a table for `rail_partner`. The name of a policy has the hash of its condition, so that one that is out of date is found by its name:
+-- Postgres reads an expression under a lock of the table, for which /readyz cannot wait. Rows may be added of tables that it cannot read: events, notes of reports, entries of the audit log.
+create or replace function core.partner_policies(relation oid, name text) returns table (command text, condition text, policy name)
 language sql stable
 as $$
   with own as (
@@ -35,14 +36,17 @@ as $$
     end as condition,
     (select w.condition from core.within_partners() w where w.name = partner_policies.name) as within
   )
-  select c.command, case when name in (select core.shared_with_partners()) then 'true' else coalesce(o.condition, o.within, 'false') end
-  from own o
-  cross join unnest(array['select', 'update', 'delete']) as c (command)
+  select a.command, a.condition, format('partner_%s_%s', a.command, left(md5(a.condition), 8))::name
+  from (
+    select c.command, case when name in (select core.shared_with_partners()) then 'true' else coalesce(o.condition, o.within, 'false') end
+    from own o
+    cross join unnest(array['select', 'update', 'delete']) as c (command)
 
-  union all
-  select 'insert', format('(%s) is not false', o.condition)
-  from own o
-  where o.condition is not null
+    union all
+    select 'insert', format('(%s) is not false', o.condition)
+    from own o
+    where o.condition is not null
+  ) as a (command, condition)
 $$;
 
 -- Opens the transaction of a partner: see core.open_request.

@@ -212,7 +212,15 @@ as $$
   union all
   select
     r.name, format('it has no policy for %s by the role rail_partner, or another one', upper(w.command)),
-    format('drop policy if exists partner_%1$s on %2$s; create policy partner_%1$s on %2$s as restrictive for %1$s to rail_partner ', w.command, r.name)
+    coalesce(
+      (
+        select string_agg(format('drop policy %I on %s; ', p.polname, r.name), '')
+        from pg_policy p
+        where p.polrelid = r.id and starts_with(p.polname, 'partner_' || w.command)
+      ),
+      ''
+    )
+      || format('create policy %I on %s as restrictive for %s to rail_partner ', w.policy, r.name, w.command)
       || format(case when w.command = 'insert' then 'with check (%s)' else 'using (%s)' end, w.condition),
     true
   from relation r
@@ -221,11 +229,8 @@ as $$
     and not exists (
       select
       from pg_policy p
-      where p.polrelid = r.id and p.polname = 'partner_' || w.command and not p.polpermissive
+      where p.polrelid = r.id and p.polname = w.policy and not p.polpermissive
         and to_regrole('rail_partner')::oid = any (p.polroles)
-        -- As Postgres prints it: with more parentheses, casts and capitals.
-        and lower(regexp_replace(pg_get_expr(coalesce(p.polqual, p.polwithcheck), p.polrelid), '[()]|::text', '', 'g'))
-          = regexp_replace(w.condition, '[()]|::text', '', 'g')
     )
 
   union all

@@ -8,9 +8,6 @@ import { stepOfCode } from './totp.ts';
 /** Wrong codes in a row that end a session. */
 const most_wrong = 5;
 
-/** The name that a user's secret is encrypted under. */
-const sealName = (user_id: string): string => `totp ${user_id}`;
-
 interface Stored {
   totp_secret: Buffer | null;
   totp_step: number | null;
@@ -24,7 +21,7 @@ export async function confirmSession(tx: Tx, session: Session, code: string, vau
     select u.totp_secret, u.totp_step from core.user_account u
     where u.organization_id = ${organization_id} and u.id = ${user_id}
     for no key update`);
-  const secret = totp_secret && Buffer.from(vault.decrypt(totp_secret, sealName(user_id)), 'base64');
+  const secret = totp_secret && Buffer.from(vault.decrypt(totp_secret, user_id), 'base64');
   const step = secret && stepOfCode(secret, code, Date.parse(tx.now), totp_step);
   if (step === null || step === undefined) {
     await tx.all(sql`
@@ -52,7 +49,7 @@ export async function keepTotp(
   const user_id = session.user_id as string;
   await tx.all(sql`
     update core.user_account
-    set totp_secret = ${vault.encrypt(secret.toString('base64'), sealName(user_id))}, totp_step = ${step}, updated_at = ${tx.now}::timestamptz
+    set totp_secret = ${vault.encrypt(secret.toString('base64'), user_id)}, totp_step = ${step}, updated_at = ${tx.now}::timestamptz
     where organization_id = ${session.organization_id} and id = ${user_id}`);
   await tx.all(sql`
     update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0

@@ -3,9 +3,12 @@ import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { sha256 } from '../encryption/vault.ts';
 import { type Database, run } from '../postgres/database.ts';
+import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { newId } from '../values/id.ts';
 import type { Role } from './user.ts';
+
+declareUnique('session', { session_token_unique: null });
 
 /** Who has a session, or gets one. */
 export type Person = { user_id: string } | { partner_id: string };
@@ -162,7 +165,7 @@ const keepLink = (tx: Tx, organization_id: string, user_id: string, token: strin
     insert into core.sign_in_link (token_sha256, organization_id, user_id, expires_at, created_at)
     values (${sha256(token)}, ${organization_id}, ${user_id}, ${tx.now}::timestamptz + make_interval(mins => ${link_minutes}), ${tx.now})`);
 
-/** Makes a link for one user, as `rail start` and `rail user sign-in` print it. @returns its token */
+/** Makes a link for one user, as `npx --no rail start` and `npx --no rail user sign-in` print it. @returns its token */
 export async function makeSignInLink(tx: Tx, organization_id: string, user_id: string): Promise<string> {
   const token = newToken();
   await keepLink(tx, organization_id, user_id, token);

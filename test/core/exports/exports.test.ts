@@ -207,7 +207,7 @@ t.test('gives an organization its own rows alone', async (t) => {
 });
 
 /** Events have a feed of their own in their list. The others are of the operator, or are answered at once. */
-const without_feed = ['events', 'api_keys', 'users', 'audit_log'];
+const without_feed = ['events', 'publishable_keys', 'api_keys', 'users', 'audit_log'];
 
 t.test('exports every resource that the product lists, by an index', async (t) => {
   const listed = operations

@@ -226,10 +226,8 @@ t.test('where the owner has no address, the mail is kept and logged', async (t) 
     const { organization_id } = shop.merchant;
     if (email)
       await rail.query(sql`update core.user_account set email = ${email} where organization_id = ${organization_id}`);
-    else {
-      await rail.query(sql`update core.api_key set user_id = null where organization_id = ${organization_id}`);
-      await rail.query(sql`delete from core.user_account where organization_id = ${organization_id}`);
-    }
+    else
+      await rail.query(sql`update core.user_account set removed_at = now() where organization_id = ${organization_id}`);
     await shop.failOver(spread(19, 6, 0.1));
     t.equal((await shop.endpoint()).status, 'disabled');
     t.equal((await shop.mails()).length, 0);
