@@ -61,7 +61,12 @@ ${table(
 )}
 ${sessions.length > 1 && html`<form method="post" action="/dashboard/account/end_session"><p><button class="plain">Sign out everywhere else</button></p></form>`}
 <h2>Authenticator app</h2>
-${session.has_totp ? html`<p>An app is set up. Its codes confirm what moves money or opens access.</p>${setUp(visit, 'Replace the app')}` : setUp(visit, 'Set up the app')}`;
+${
+  session.has_totp
+    ? html`<p>An app is set up. Its codes confirm what moves money or opens access.</p>
+<form class="inline" method="post" action="/dashboard/account/confirm"><div class="field"><label for="now">Code of your app</label><input id="now" name="code" inputmode="numeric" autocomplete="one-time-code" required></div><button>Confirm that it is you</button></form>${setUp(visit, 'Replace the app')}`
+    : setUp(visit, 'Set up the app')
+}`;
   return sendDashboard(reply, visit, { title: 'Your account', content, at: 'account', chosen }, status);
 }
 
@@ -91,6 +96,14 @@ export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
       ),
     );
     return reply.redirect('/dashboard/account', 303);
+  });
+
+  app.post('/dashboard/account/confirm', async (request, reply) => {
+    const visit = visiting(request);
+    const is_right = await confirm(visit, formOf(request).get('code') ?? '');
+    return is_right
+      ? show(visit, reply, notice('Confirmed. It holds for 15 minutes.'))
+      : show(visit, reply, notice('The code is not right, or was used. Wait for the next one.', true), 400);
   });
 
   app.post('/dashboard/account/app', async (request, reply) => {

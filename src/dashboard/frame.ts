@@ -30,6 +30,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
       ['disputes'],
       ['sale_claims'],
       ['commissions'],
+      ['payout_run', 'Payout run'],
       ['payout_batches'],
       ['payouts'],
       ['risk_flags'],

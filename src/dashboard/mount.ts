@@ -20,6 +20,7 @@ import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
 import { integrationsPage } from './integrations.ts';
 import { expansionOf, listContent, queryOf } from './list_page.ts';
+import { payoutRunPage } from './payout_run.ts';
 import { nameOf, recordContent, recordFacts } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
@@ -93,6 +94,7 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
   reports: reportsPage,
   board: boardPage,
   integrations: integrationsPage,
+  payout_run: payoutRunPage,
 };
 
 type Visiting = (request: FastifyRequest) => DashboardVisit;
@@ -168,6 +170,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard/file/:name', async (request, reply) => {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, true);
+    if (needsCode(operation.scope) && !isConfirmed(visit.session.confirmed_at)) throw notConfirmed();
     const names = paramsOf(operation);
     const given = Object.entries(queryOf(request.query));
     return sendFile(visit, reply, operation.name, {
@@ -182,6 +185,8 @@ async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operat
   const { catalog, request } = visit;
   const names = paramsOf(operation);
   const all = queryOf(request.query);
+  if (operation.file?.only && names.every((name) => name in all))
+    return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams(all)}`, 303);
   const params = Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)));
   const given = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name)));
   const properties = schemaOf(operation, 'query').properties ?? {};
@@ -368,6 +373,13 @@ function requireRole({ role }: DashboardVisit, { scope, summary }: Operation): v
     { param: scope },
   );
 }
+
+const notConfirmed = (): Problem =>
+  new Problem(
+    'code_required',
+    'Confirm that it is you, with a code of your authenticator app, in “Your account”. Then try again.',
+    { param: 'code' },
+  );
 
 /** @throws Problem code_required */
 async function requireCode(visit: DashboardVisit, code: string): Promise<void> {

@@ -11,6 +11,7 @@ import { idle } from './idle.ts';
 import { mail } from './mail.ts';
 import { maturity } from './maturity.ts';
 import { outreach } from './outreach.ts';
+import { pages } from './pages.ts';
 import { payouts } from './payouts.ts';
 import { processors } from './processors.ts';
 import { prospects } from './prospects.ts';
@@ -40,7 +41,7 @@ const benches = [
     mail,
     replies_in,
   ],
-  ...[outreach, scans, disk, salesBulk, idle, maturity, beside, processors],
+  ...[outreach, scans, disk, salesBulk, idle, maturity, beside, processors, pages],
 ];
 
 const stopping = new AbortController();

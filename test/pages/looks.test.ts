@@ -33,6 +33,7 @@ const dashboard: [path: string, shot?: string][] = [
   [`/dashboard/sales/${sale?.id}`],
   ['/dashboard/commissions'],
   [`/dashboard/payout_batches/${batch.id}`, 'payout_batch'],
+  ['/dashboard/payout_run', 'payout_run'],
   ['/dashboard/reports', 'reports'],
   ['/dashboard/reports?report=partners'],
   ['/dashboard/webhook_endpoints'],
