@@ -55,7 +55,7 @@ ${inputs(
 )}
 ${inputs(formFields(operation), typed, problem)}
 ${operation.bulk_of && bulkField(typed)}
-${needsCode(operation.scope) && codeField(visit)}
+${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
 }

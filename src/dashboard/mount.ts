@@ -170,7 +170,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard/file/:name', async (request, reply) => {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, true);
-    if (needsCode(operation.scope) && !isConfirmed(visit.session.confirmed_at)) throw notConfirmed();
+    if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at)) throw notConfirmed();
     const names = paramsOf(operation);
     const given = Object.entries(queryOf(request.query));
     return sendFile(visit, reply, operation.name, {
@@ -290,7 +290,7 @@ function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const parts = partsOf(operation, sent);
     const form_key = sent.get('form_key') ?? undefined;
     try {
-      if (needsCode(operation.scope) && !isConfirmed(visit.session.confirmed_at))
+      if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
         await requireCode(visit, sent.get('code') ?? '');
       const query_names = Object.keys(schemaOf(operation, 'query').properties ?? {});
       const query = Object.fromEntries(

@@ -26,6 +26,9 @@ export const scopesOf = (role: Role): string[] => [
 
 /** Scopes that move money or open access: whoever uses them proves with a code that it is them. */
 const confirmed = ['payouts:send', 'payouts:write', 'keys:write', 'users:write'];
-export const needsCode = (scope: string): boolean => confirmed.includes(scope);
+/** Operations of other scopes that lead to the same: to where a partner is paid. */
+const confirmed_operations = ['partners.put_payout_method', 'partners.create_magic_link'];
+export const needsCode = ({ name, scope }: { name: string; scope: string }): boolean =>
+  confirmed.includes(scope) || confirmed_operations.includes(name);
 
 export const mayDo = (role: Role, scope: string): boolean => hasScope(scopesOf(role), scope);

@@ -1,6 +1,7 @@
 /** Runs operations for a page: the code, the checks, the events and the entry in the audit log of a request to the API. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sha256 } from '../core/encryption/vault.ts';
 import { formatOf } from '../core/formats/format.ts';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { idempotentRequest, keepReply, storedReply } from '../core/http/idempotency.ts';
@@ -98,7 +99,9 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
   const kind = name.split('.')[0] as string;
   const raw = Buffer.from(JSON.stringify(input));
   const sent_before =
-    form_key === undefined ? undefined : idempotentRequest(caller.api_key_id, 'POST', name, form_key, raw);
+    form_key === undefined
+      ? undefined
+      : idempotentRequest(caller.api_key_id, 'POST', name, ownKey(caller, form_key), raw);
   return withinDeadline(request, kind, async (asked) => {
     const { store } = visit;
     const { rejection, found } = await askOutside({ caller, ...given, request_id: request.id }, operation, {
@@ -126,6 +129,13 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
     return outcome;
   });
 }
+
+/**
+ * The key of a form among those of its organization, of which no other request has one: else whoever fills in a form could take the `Idempotency-Key` that
+ * a request to the API will come with.
+ */
+const ownKey = ({ api_key_id }: Caller, form_key: string): string =>
+  `form_${sha256(JSON.stringify([api_key_id, form_key])).toString('hex')}`;
 
 /** Sends all rows of a list, or the file of an operation, as the API does. */
 export function sendFile(visit: Visit, reply: FastifyReply, name: string, input: Input): Promise<FastifyReply> {

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { createKey } from '../../src/core/access/api_key.ts';
 import { operations } from '../../src/operations.ts';
 import { type Json, startRail, startReceiver } from '../harness.ts';
 import { signedIn } from '../pages/people.ts';
@@ -122,4 +123,36 @@ t.test('an update sends what was changed, and empties what was emptied', async (
   });
   const { data } = await merchant.get(`/v1/audit_log?object_id=${partner.id}&operation=partners.update`);
   t.same(data[0].fields.toSorted(), ['company_name', 'first_name']);
+});
+
+t.test('who can sign in as a partner, or says where they are paid, confirms it with a code', async (t) => {
+  const partner: Json = await world.make('partners');
+  const person = await signedIn(rail, merchant, 'member');
+  for (const operation of ['partners.create_magic_link', 'partners.put_payout_method']) {
+    const sent = await person.post(`/dashboard/do/${operation}`, { 'path:id': partner.id });
+    t.equal(sent.status, 403, operation);
+    t.match(sent.text, /authenticator app/, operation);
+  }
+});
+
+t.test('an admin gets no key that makes owners', async (t) => {
+  const admin = await signedIn(rail, merchant, 'admin', true);
+  const make = (scopes: string, for_user: string) =>
+    admin.post('/dashboard/do/api_keys.create', { name: 'Of an admin', scopes, for_user });
+  const refused = await make('users:write', 'false');
+  t.equal(refused.status, 403, refused.text);
+  t.match(refused.text, /can make owners/);
+  const own = await make('users:write', 'true');
+  t.equal(own.status, 200);
+  t.match(own.text, /rail_live_/);
+  t.equal((await make('partners:write', 'false')).status, 200);
+  const of_nobody = await createKey(rail.store.database, {
+    organization_id: merchant.organization_id,
+    name: 'Of nobody',
+    mode: 'live',
+    scopes: ['users:write'],
+  });
+  const taken = await admin.post('/dashboard/do/api_keys.rotate', { 'path:id': of_nobody.id });
+  t.equal(taken.status, 403, taken.text);
+  t.notMatch(taken.text, /rail_live_/);
 });

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import t from 'tap';
-import { makeSignInLink } from '../../src/core/access/session.ts';
+import { confirmSession } from '../../src/core/access/confirm_session.ts';
+import { makeSignInLink, resumeSession, type Session } from '../../src/core/access/session.ts';
 import { base32, codeAt, stepOfCode } from '../../src/core/access/totp.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { eventually, type Json, startRail } from '../harness.ts';
@@ -313,4 +314,61 @@ t.test('a session of one area opens nothing in the other, and a path of a form l
     back: 'https://evil.example.com/',
   });
   t.match(made.path, /^\/dashboard\/tags\/tag_/);
+});
+
+const secret = Buffer.from('12345678901234567890');
+
+/** An owner with an app, whose code a form of the browser asks for. */
+async function withApp() {
+  const browser = await signedIn(rail, merchant);
+  const { user_id } = browser;
+  const sealed = rail.services.vault.encrypt(secret.toString('base64'), user_id);
+  await rail.query(sql`update core.user_account set totp_secret = ${sealed}, totp_step = null where id = ${user_id}`);
+  const session = async () => {
+    const token = await transaction(rail.store, service, (tx) => makeSignInLink(tx, merchant.organization_id, user_id));
+    const another = browse(rail.address);
+    await another.submit((await another.get(`/dashboard/sign_in?token=${token}`)).forms[0]);
+    return another;
+  };
+  return { user_id, browser, session };
+}
+
+/** A code that no app of the secret shows about now. */
+function wrongCode(): string {
+  const step = Math.floor(Date.now() / 30_000);
+  const right = new Set([-2, -1, 0, 1, 2, 3].map((by) => codeAt(secret, step + by)));
+  return [...'0123456789'].map((digit) => digit.repeat(6)).find((code) => !right.has(code)) as string;
+}
+const rightCode = () => codeAt(secret, Math.floor(Date.now() / 30_000));
+
+t.test('of codes that are sent at once, those that come after the fifth wrong one are not looked at', async (t) => {
+  const { browser } = await withApp();
+  const session = await resumeSession(rail.store.database, browser.cookies.get('__Host-rail') as string);
+  t.ok(session);
+  // Each of these requests found the session while it went on.
+  const confirm = (code: string) =>
+    transaction(rail.store, service, (tx) => confirmSession(tx, session as Session, code, rail.services.vault));
+  for (let nth = 0; nth < 5; nth++) t.notOk(await confirm(wrongCode()));
+  t.notOk(await confirm(rightCode()), 'the right one comes too late');
+});
+
+t.test('more sessions give no more guesses of a code in a day', async (t) => {
+  const { user_id, session } = await withApp();
+  for (let nth = 0; nth < 4; nth++) {
+    const one = await session();
+    for (let code = 0; code < 5; code++) await one.post('/dashboard/account/confirm', { code: wrongCode() });
+  }
+  const last = await session();
+  const refused = await last.post('/dashboard/account/confirm', { code: rightCode() });
+  t.equal(refused.status, 400);
+  await rail.query(sql`update core.session set last_seen_at = now() - interval '25 hours' where user_id = ${user_id}`);
+  const later = await session();
+  t.match((await later.post('/dashboard/account/confirm', { code: rightCode() })).text, /Confirmed/);
+});
+
+t.test('a session of who was removed stays ended when they are added again', async (t) => {
+  const browser = await signedIn(rail, merchant, 'member');
+  await merchant.delete(`/v1/users/${browser.user_id}`);
+  t.match(await merchant.post('/v1/users', { email: browser.email }), { id: browser.user_id, status: 'active' });
+  t.equal((await browser.get('/dashboard')).path, '/dashboard/sign_in');
 });

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { typedIn } from '../../src/portal/fields.ts';
 import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
 import { browse } from '../pages/browse.ts';
 import { batchOf, payee } from '../program/payouts/fixture.ts';
@@ -185,4 +186,31 @@ t.test('the role of the portal sees the rows of one partner, whatever a statemen
     );
   await client.query('rollback');
   t.ok(theirs.ids.length > 0);
+});
+
+t.test('a form takes no Idempotency-Key from a request to the API', async (t) => {
+  const shop = await openShop(rail);
+  const address = `/join/${shop.program.subdomain}`;
+  const key = `sale-${crypto.randomUUID()}`;
+  const joined = await browse(rail.address).post(address, { email: 'taker@example.com', form_key: key });
+  t.equal(joined.status, 200, joined.text);
+  const body = { program_id: shop.program_id, name: 'Recorded' };
+  const made = await shop.merchant.request('POST', '/v1/groups', body, { 'Idempotency-Key': key });
+  t.equal(made.status, 201, JSON.stringify(made.body));
+});
+
+t.test('a form with as many names as its body has room for is read once from first to last', (t) => {
+  let reads = 0;
+  class Counted extends URLSearchParams {
+    override getAll(name: string): string[] {
+      reads++;
+      return super.getAll(name);
+    }
+  }
+  const names = Array.from({ length: 1_000 }, (_, nth) => `a${nth}=${nth}`);
+  const typed = typedIn(new Counted([...names, 'a1=again', '__proto__=x'].join('&')));
+  t.same([typed.a0, typed.a1, Object.keys(typed).length], [['0'], ['1', 'again'], 1_001]);
+  t.equal(reads, 0, 'a search of the whole form for each name');
+  t.equal(Object.getPrototypeOf(typed), Object.prototype);
+  t.end();
 });

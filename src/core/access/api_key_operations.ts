@@ -9,6 +9,7 @@ import { oneLine, requireState, text, timestampInput } from '../values/fields.ts
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 import { apiKeys, default_rate_limit, ip_range, newSecret } from './api_key.ts';
+import { users } from './user.ts';
 
 type Key = z.infer<typeof apiKeys.record>;
 /** The fields that decide how much a key may do. */
@@ -98,6 +99,7 @@ export const apiKeyOperations: Operation[] = [
       };
       requireFuture(tx, body.expires_at);
       requireWithin(caller, own, wanted);
+      await requireOwnerOf(tx, own, wanted);
       const secret = newSecret(wanted.mode);
       const key = await tx.one<Key>(insertion(tx, { ...wanted, signature_required: own.signature_required }, secret));
       return { ...key, secret };
@@ -118,7 +120,9 @@ export const apiKeyOperations: Operation[] = [
     async run({ tx, params, body, caller }) {
       const { own, key } = await keyToChange(tx, params.id, caller);
       requireFuture(tx, body.expires_at);
-      requireWithin(caller, own, { ...key, ...(body as Partial<Powers>) });
+      const wanted = { ...key, ...(body as Partial<Powers>) };
+      requireWithin(caller, own, wanted);
+      await requireOwnerOf(tx, own, wanted);
       return apiKeys.update(tx, key.id, body);
     },
   }),
@@ -182,7 +186,19 @@ async function keyToChange(tx: Tx, key_id: string, caller: Caller): Promise<{ ow
   const own = key.id === caller.api_key_id ? key : await powersOf(tx, caller);
   requireState(key.revoked_at === null, 'The API key was revoked. Create another one.');
   requireWithin(caller, own, key);
+  await requireOwnerOf(tx, own, key);
   return { own, key };
+}
+
+/** A key of nobody that changes people can make owners: a user who is none would make themselves one with it. @throws Problem key_not_allowed */
+async function requireOwnerOf(tx: Tx, own: Powers, key: Pick<Powers, 'user_id' | 'scopes'>): Promise<void> {
+  if (own.user_id === null || key.user_id !== null || !hasScope(key.scopes, 'users:write')) return;
+  if ((await users.get(tx, own.user_id)).role === 'owner') return;
+  throw new Problem(
+    'key_not_allowed',
+    "A key of nobody with the scope 'users:write' can make owners, and you are none. Leave the scope out, or ask an owner.",
+    { param: 'scopes' },
+  );
 }
 
 const insertion = (

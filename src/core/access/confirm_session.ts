@@ -7,13 +7,18 @@ import { stepOfCode } from './totp.ts';
 
 /** Wrong codes in a row that end a session. */
 const most_wrong = 5;
+/** Wrong codes in all sessions of a user in a day, after which none is taken: each link to sign in gives another session. */
+const most_wrong_a_day = 20;
 
 interface Stored {
   totp_secret: Buffer | null;
   totp_step: number | null;
 }
 
-/** To be run for the whole service: a wrong code is counted, and the fifth ends the session. @returns whether the code is right */
+/**
+ * To be run for the whole service: a wrong code is counted, and the fifth ends the session. Codes that are sent at once wait for one another, and those that
+ * come after the fifth wrong one are not looked at. @returns whether the code is right
+ */
 export async function confirmSession(tx: Tx, session: Session, code: string, vault: Vault): Promise<boolean> {
   const { organization_id, id } = session;
   const user_id = session.user_id as string;
@@ -21,6 +26,7 @@ export async function confirmSession(tx: Tx, session: Session, code: string, vau
     select u.totp_secret, u.totp_step from core.user_account u
     where u.organization_id = ${organization_id} and u.id = ${user_id}
     for no key update`);
+  if (!(await mayTry(tx, session))) return false;
   const secret = totp_secret && Buffer.from(vault.decrypt(totp_secret, user_id), 'base64');
   const step = secret && stepOfCode(secret, code, Date.parse(tx.now), totp_step);
   if (step === null || step === undefined) {
@@ -35,6 +41,17 @@ export async function confirmSession(tx: Tx, session: Session, code: string, vau
   await tx.all(sql`
     update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0 where organization_id = ${organization_id} and id = ${id}`);
   return true;
+}
+
+/** Whether the session goes on, and its user has not given too many wrong codes today. To be asked once the user is locked. */
+async function mayTry(tx: Tx, { organization_id, user_id, id }: Session): Promise<boolean> {
+  const { goes_on, wrong_codes } = await tx.one<{ goes_on: boolean | null; wrong_codes: number }>(sql`
+    select
+      bool_or(s.id = ${id} and s.revoked_at is null) as goes_on,
+      coalesce(sum(s.wrong_codes) filter (where s.last_seen_at > now() - interval '1 day'), 0)::int as wrong_codes
+    from core.session s
+    where s.organization_id = ${organization_id} and s.user_id = ${user_id}`);
+  return goes_on === true && wrong_codes < most_wrong_a_day;
 }
 
 /** Keeps the secret of an app, once a code of it was given. To be run for the whole service. @returns whether the code is right */

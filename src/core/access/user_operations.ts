@@ -93,11 +93,14 @@ export const userOperations: Operation[] = [
   }),
 ];
 
-/** Removes a person with their keys. What they are in products ends by a job. */
+/** Removes a person with their keys and sessions: one who is added again signs in again. What they are in products ends by a job. */
 export async function removeUser(tx: Tx, user_id: string): Promise<void> {
   await users.update(tx, user_id, { removed_at: tx.now });
   await tx.all(sql`
     update core.api_key t set revoked_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.user_id = ${user_id} and t.revoked_at is null`);
+  await tx.all(sql`
+    update core.session t set revoked_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.user_id = ${user_id} and t.revoked_at is null`);
   const { organization_id, request_id } = tx;
   tx.enqueue('core/remove_user', { organization_id, request_id, user_id }, { job_key: `remove_user:${user_id}` });

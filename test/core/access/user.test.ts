@@ -1,4 +1,5 @@
 import t from 'tap';
+import { createKey } from '../../../src/core/access/api_key.ts';
 import { type Caller, callerOf, eventually, type Json, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail();
@@ -11,9 +12,10 @@ const ownerOf = async ({ organization_id }: Caller): Promise<Json> => {
   return owner as Json;
 };
 const add = (given: Json = {}) => merchant.post('/v1/users', { email: 'grace@acme.example.com', ...given });
-/** A key of nobody: it may change owners. */
-const nobody = async ({ organization_id: of, ...caller }: Caller = merchant): Promise<Caller> => {
-  const { secret } = await caller.post('/v1/api_keys', { name: 'Nobody', scopes: ['*'], for_user: false });
+/** A key of nobody, which the operator makes: it may change owners. */
+const nobody = async ({ organization_id: of }: Caller = merchant): Promise<Caller> => {
+  const given = { organization_id: of, name: 'Nobody', scopes: ['*'] };
+  const { secret } = await createKey(rail.store.database, { ...given, mode: 'live' });
   return callerOf(rail.address, secret, of);
 };
 
@@ -58,6 +60,8 @@ t.test('the last owner stays, and keys of members change no owners', async (t) =
     'its user is a member',
   );
   t.same(await refused(merchant, 'DELETE', owner.id), [403, 'key_not_allowed']);
+  const stronger = await merchant.request('POST', '/v1/api_keys', { name: 'X', scopes: ['*'], for_user: false });
+  t.match([stronger.status, stronger.body.error], [403, { param: 'scopes' }], 'nor do they make one that does');
   t.match(await free.patch(`/v1/users/${member.id}`, { role: 'owner' }), { role: 'owner' });
   t.match((await merchant.get(`/recruitment/v1/team?user_id=${member.id}`)).data, [{ role: 'owner' }]);
   await free.delete(`/v1/users/${owner.id}`);
