@@ -1,7 +1,7 @@
 /** The form of an operation, read off its body, and what it answered. */
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '../core/resource/operation.ts';
-import type { Problem } from '../core/values/problem.ts';
+import { Problem } from '../core/values/problem.ts';
 import { type Field, fieldsOf, hasFieldOf, inputs, type Typed } from '../pages/form.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
@@ -75,6 +75,16 @@ const codeField = ({ session }: DashboardVisit): Html | false =>
 const confirmed_minutes = 15;
 export const isConfirmed = (confirmed_at: string | null): boolean =>
   confirmed_at !== null && Date.now() - Date.parse(confirmed_at) < confirmed_minutes * 60_000;
+
+/** @throws Problem code_required where the person has not given a code a short time ago */
+export function requireConfirmed({ session }: DashboardVisit): void {
+  if (isConfirmed(session.confirmed_at)) return;
+  throw new Problem(
+    'code_required',
+    'Confirm that it is you, with a code of your authenticator app, in “Your account”. Then try again.',
+    { param: 'code' },
+  );
+}
 
 /** What an operation answered, where no page shows it again: a secret, a link, a number of records. */
 export const resultContent = (visit: DashboardVisit, operation: Operation, reply: Record_): Html =>

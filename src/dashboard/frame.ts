@@ -59,6 +59,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   {
     title: 'Connections',
     items: [
+      ['publishable_keys'],
       ['webhook_endpoints'],
       ['webhook_deliveries'],
       ['events'],

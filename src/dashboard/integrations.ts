@@ -6,15 +6,17 @@ import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 export async function integrationsPage(visit: DashboardVisit) {
-  const { processors, endpoints, clicks, chosen } = await readPage(visit, async (use, { program_id }) => {
-    if (program_id === undefined) return { processors: [], endpoints: 0, clicks: 0 };
-    const [known, of_endpoints, of_clicks] = [
+  const { processors, keys, endpoints, clicks, chosen } = await readPage(visit, async (use, { program_id }) => {
+    if (program_id === undefined) return { processors: [], keys: [], endpoints: 0, clicks: 0 };
+    const [known, of_keys, of_endpoints, of_clicks] = [
       await use('processors.list', { params: { id: program_id } }),
+      await use('publishable_keys.list', { query: { program_id, limit: 20 } }),
       await use('webhook_endpoints.list', { query: { program_id, limit: 1 } }),
       await use('clicks.list', { query: { program_id, limit: 1 } }),
     ];
     return {
       processors: known.data as Record_[],
+      keys: of_keys.data as Record_[],
       endpoints: of_endpoints.total_count as number,
       clicks: of_clicks.total_count as number,
     };
@@ -23,11 +25,25 @@ export async function integrationsPage(visit: DashboardVisit) {
     return { title: 'Integrations', chosen, content: html`<p class="none">There is no program yet.</p>` };
   const { program_id } = chosen;
   const content = html`<h2>Billing processors</h2>${processorTable(visit, program_id, processors)}
-<h2>Clicks</h2><p>${clicks > 0 ? html`Clicks arrive. <a href="/dashboard/clicks">Show them</a>.` : 'No click has arrived yet.'} The reference at <a href="/docs">/docs</a> says how to send them, and how to put the snippet on your site.</p>
+<h2>The script for your pages</h2>${keyTable(visit, keys)}<p>${clicks > 0 ? html`Clicks arrive: <a href="/dashboard/clicks">the newest</a>.` : 'No click has arrived yet.'} <a href="/docs/snippet">/docs/snippet</a> says how to paste the script, and how to serve it from your own host.</p>
 <h2>Webhooks</h2><p>${endpoints > 0 ? html`<a href="/dashboard/webhook_endpoints">${endpoints} endpoints</a>.` : html`No endpoint yet. <a href="/dashboard/do/webhook_endpoints.create">Create one</a>; <a href="/docs/webhooks">/docs/webhooks</a> shows how to receive them.`}</p>
 <h2>API keys</h2><p><a href="/dashboard/api_keys">Keys</a> open the REST API. Keep them on your servers.</p>`;
   return { title: 'Integrations', content, chosen };
 }
+
+/** Publishable keys, and how the page that used each last reached the service. */
+const keyTable = (visit: DashboardVisit, keys: Record_[]): Html =>
+  html`${table(
+    'Publishable keys',
+    [
+      { title: 'Key', cell: ({ id, key }) => html`<a href="/dashboard/publishable_keys/${id}">${key}</a>` },
+      { title: 'Origins', cell: (row) => shown(visit, 'allowed_origins', row.allowed_origins, row, true) },
+      { title: 'Set-up', cell: (row) => shown(visit, 'setup', row.setup, row) },
+      { title: 'Last used', cell: (row) => shown(visit, 'last_used_at', row.last_used_at, row) },
+    ],
+    keys,
+    'There is no publishable key yet.',
+  )}${mayDo(visit.role, 'publishable_keys:write') && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/publishable_keys.create">Create a publishable key</a></li></ul>`}`;
 
 const processorTable = (visit: DashboardVisit, program_id: string, processors: Record_[]): Html =>
   html`${table(

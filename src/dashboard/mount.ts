@@ -15,7 +15,15 @@ import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { confirm, mountAccount } from './account.ts';
 import { boardPage } from './board.ts';
 import { actionTitle, catalogOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
-import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultContent } from './form_page.ts';
+import {
+  bodyFields,
+  formContent,
+  formFields,
+  isConfirmed,
+  partsOf,
+  requireConfirmed,
+  resultContent,
+} from './form_page.ts';
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
 import { integrationsPage } from './integrations.ts';
@@ -27,6 +35,7 @@ import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
 import { mayDo, needsCode } from './roles.ts';
 import { searched } from './search.ts';
+import { sendTaxForm } from './tax_form.ts';
 import { hrefOf } from './values.ts';
 import { type DashboardVisit, program_cookie, readPage, visitOf } from './visit.ts';
 
@@ -119,6 +128,8 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     });
   }
 
+  app.get('/dashboard/tax_form', async (request, reply) => sendTaxForm(reply, visiting(request)));
+
   app.get('/dashboard/search', async (request, reply) => {
     const visit = visiting(request);
     const { q = '' } = queryOf(request.query);
@@ -170,7 +181,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard/file/:name', async (request, reply) => {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, true);
-    if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at)) throw notConfirmed();
+    if (needsCode(operation)) requireConfirmed(visit);
     const names = paramsOf(operation);
     const given = Object.entries(queryOf(request.query));
     return sendFile(visit, reply, operation.name, {
@@ -373,13 +384,6 @@ function requireRole({ role }: DashboardVisit, { scope, summary }: Operation): v
     { param: scope },
   );
 }
-
-const notConfirmed = (): Problem =>
-  new Problem(
-    'code_required',
-    'Confirm that it is you, with a code of your authenticator app, in “Your account”. Then try again.',
-    { param: 'code' },
-  );
 
 /** @throws Problem code_required */
 async function requireCode(visit: DashboardVisit, code: string): Promise<void> {

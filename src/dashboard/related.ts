@@ -35,12 +35,16 @@ export async function relatedContent(visit: DashboardVisit, use: Use, tag: strin
     if (answer === undefined || answer === null) continue;
     const all = `${addressOf(visit.catalog, operation)}?${new URLSearchParams({ ...params, ...(filter ? { [filter]: id } : {}) })}`;
     const title = filter || name.endsWith('.list') ? listTitle(operation.tag) : viewTitle(name);
+    const form =
+      name === 'partners.get_tax_form' &&
+      answer.status !== 'none' &&
+      html`<p><a href="/dashboard/tax_form?partner_id=${id}">Download the form</a></p>`;
     const is_list = Array.isArray(answer.data);
     const content = is_list
       ? listTable(visit, operation, answer.data, 'None yet.', filter ? [filter] : [])
       : recordFacts(visit, answer);
     parts.push(
-      html`<h2>${title}</h2>${content}${is_list && answer.has_more && html`<p><a href="${all}">All ${answer.total_count}</a></p>`}`,
+      html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${answer.total_count}</a></p>`}`,
     );
   }
   return html`${parts}`;

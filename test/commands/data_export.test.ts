@@ -85,7 +85,7 @@ t.test('says in one line what is wrong', async (t) => {
   const { position } = await exported('tags');
   t.match(await rail('bogus'), {
     ...{ code: 2, stdout: '' },
-    stderr: /^rail: There is no resource 'bogus' to export\. Resources: programs, groups, tags, .*, payouts\.\n$/,
+    stderr: /^rail: There is no resource 'bogus' to export\. Resources: programs, groups, tags, .*, sale_claims\.\n$/,
   });
   t.match(await rail('tags', '--since', 'pos_unknown'), {
     ...{ code: 2, stdout: '' },

@@ -1,8 +1,11 @@
 import t from 'tap';
 import { createKey } from '../../src/core/access/api_key.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
 import { operations } from '../../src/operations.ts';
+import { submitTaxForm } from '../../src/program/partners/tax_form.ts';
 import { type Json, startRail, startReceiver } from '../harness.ts';
 import { signedIn } from '../pages/people.ts';
+import { tellStory } from '../pages/story.ts';
 import { resources, World } from '../samples.ts';
 
 const rail = await startRail();
@@ -155,4 +158,43 @@ t.test('an admin gets no key that makes owners', async (t) => {
   const taken = await admin.post('/dashboard/do/api_keys.rotate', { 'path:id': of_nobody.id });
   t.equal(taken.status, 403, taken.text);
   t.notMatch(taken.text, /rail_live_/);
+
+t.test('a tax form is a file for owners, admins and finance, with a code, and for no key', async (t) => {
+  const { id: partner_id } = await world.make('partners');
+  const content = Buffer.from('%PDF-1.7 a form').toString('base64');
+  await transaction(rail.store, { organization_id: merchant.organization_id, request_id: null }, (tx) =>
+    submitTaxForm(tx, rail.services, partner_id, { name: 'W-8 "BEN".pdf', media_type: 'application/pdf', content }),
+  );
+  const path = `/dashboard/tax_form?partner_id=${partner_id}`;
+  t.ok((await owner.get(`/dashboard/partners/${partner_id}`)).links.includes(path));
+  for (const [role, is_confirmed, status] of [
+    ['finance', true, 200],
+    ['finance', false, 403],
+    ['member', true, 403],
+    ['viewer', true, 403],
+  ] as const) {
+    const person = await signedIn(rail, merchant, role, is_confirmed);
+    const page = await person.get(path);
+    t.equal(page.status, status, `${role} ${is_confirmed}`);
+    if (status !== 200) continue;
+    t.match(page.headers, {
+      'content-type': 'application/pdf',
+      'content-disposition': 'attachment; filename="W-8_BEN_.pdf"',
+    });
+    t.equal(page.html, '%PDF-1.7 a form');
+  }
+  const other = await signedIn(rail, await rail.organization(), 'owner', true);
+  t.equal((await other.get(path)).status, 404);
+});
+
+t.test('a payout run previews what is due and creates nothing, and another person approves', async (t) => {
+  const own = await rail.organization();
+  const { shop, batch } = await tellStory(rail, {}, own);
+  const finance = await signedIn(rail, own, 'finance', true);
+  const before = (await shop.list('payout_batches')).length;
+  const page = await finance.get(`/dashboard/payout_run?program_id=${shop.program_id}`);
+  t.match(page.text, /Nothing is due|Not paid now/);
+  t.ok(page.links.includes(`/dashboard/payout_batches/${batch.id}`));
+  t.equal((await shop.list('payout_batches')).length, before);
+  t.ok((await finance.get(`/dashboard/payout_batches/${batch.id}`)).text.includes('Payouts'));
 });

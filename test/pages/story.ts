@@ -1,5 +1,5 @@
 /** A program as a merchant sees it after some weeks: partners, links, sales over thirty days, applications that wait, and a batch of payouts. */
-import { eventually, type Json, type Rail } from '../harness.ts';
+import { type Caller, eventually, type Json, type Rail } from '../harness.ts';
 import { openShop, type Shop } from '../shop.ts';
 
 export interface Story {
@@ -19,8 +19,12 @@ const names = [
 const day_ms = 86_400_000;
 
 /** @param settings of the program */
-export async function tellStory(rail: Rail, settings: Json = {}): Promise<Story> {
-  const shop = await openShop(rail, { name: 'Acme Coffee', holding_period_days: 0, min_payout_minor: 0, ...settings });
+export async function tellStory(rail: Rail, settings: Json = {}, by?: Caller): Promise<Story> {
+  const shop = await openShop(
+    rail,
+    { name: 'Acme Coffee', holding_period_days: 0, min_payout_minor: 0, ...settings },
+    by,
+  );
   const { merchant, program_id } = shop;
   await shop.rule({ name: 'Standard', rate_type: 'percent', rate_value: 2000 });
   const partners: Json[] = [];
