@@ -33,7 +33,7 @@ import { nameOf, recordContent, recordFacts } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
-import { mayDo, needsCode } from './roles.ts';
+import { mayRun, needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { hrefOf } from './values.ts';
@@ -376,8 +376,9 @@ async function answered(
 }
 
 /** @throws Problem insufficient_scope */
-function requireRole({ role }: DashboardVisit, { scope, summary }: Operation): void {
-  if (mayDo(role, scope)) return;
+function requireRole({ role }: DashboardVisit, operation: Operation): void {
+  const { scope, summary } = operation;
+  if (mayRun(role, operation)) return;
   throw new Problem(
     'insufficient_scope',
     `Your role, ${role}, does not allow this: ${summary} Ask an owner or an admin.`,

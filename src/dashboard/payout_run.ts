@@ -56,7 +56,7 @@ export async function payoutRunPage(visit: DashboardVisit) {
           html`<a href="/dashboard/payout_batches/${id}">${time(String(created_at), visit.reader)}</a>`,
       },
       { title: 'Status', cell: (row) => shown(visit, 'status', row.status, row) },
-      { title: 'Amounts', cell: ({ amounts }) => sums(visit, amounts as Preview['amounts']) },
+      { title: 'Amounts', cell: ({ progress }) => sums(visit, (progress as Pick<Preview, 'amounts'>).amounts) },
       { title: 'Next step', cell: (row) => nextStep(visit, row) },
     ],
     batches,

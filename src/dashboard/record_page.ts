@@ -6,7 +6,7 @@ import { facts } from '../pages/table.ts';
 import { isBelow } from './below.ts';
 import { actionsOn, actionTitle, listsOf, listTitle, viewsOf } from './catalog.ts';
 import { addressOf } from './list_page.ts';
-import { mayDo } from './roles.ts';
+import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
@@ -38,7 +38,7 @@ export function actionList(
   tag: string,
   params: Record<string, string>,
 ): Html | false {
-  const actions = actionsOn(catalog, tag).filter(({ scope }) => mayDo(role, scope));
+  const actions = actionsOn(catalog, tag).filter((one) => mayRun(role, one));
   if (actions.length === 0) return false;
   return html`<ul class="actions">${actions.map(
     (one) =>

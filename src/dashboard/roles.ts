@@ -32,3 +32,7 @@ export const needsCode = ({ name, scope }: { name: string; scope: string }): boo
   confirmed.includes(scope) || confirmed_operations.includes(name);
 
 export const mayDo = (role: Role, scope: string): boolean => hasScope(scopesOf(role), scope);
+
+/** Whether a role may run an operation: a member says nowhere where a partner is paid, and signs in as none. */
+export const mayRun = (role: Role, { name, scope }: { name: string; scope: string }): boolean =>
+  mayDo(role, scope) && !(role === 'member' && confirmed_operations.includes(name));

@@ -130,8 +130,13 @@ t.test('an update sends what was changed, and empties what was emptied', async (
 
 t.test('who can sign in as a partner, or says where they are paid, confirms it with a code', async (t) => {
   const partner: Json = await world.make('partners');
-  const person = await signedIn(rail, merchant, 'member');
+  const person = await signedIn(rail, merchant, 'admin');
+  const member = await signedIn(rail, merchant, 'member', true);
   for (const operation of ['partners.create_magic_link', 'partners.put_payout_method']) {
+    t.match(
+      (await member.post(`/dashboard/do/${operation}`, { 'path:id': partner.id })).text,
+      /Your role, member, does not allow/,
+    );
     const sent = await person.post(`/dashboard/do/${operation}`, { 'path:id': partner.id });
     t.equal(sent.status, 403, operation);
     t.match(sent.text, /authenticator app/, operation);
@@ -158,6 +163,7 @@ t.test('an admin gets no key that makes owners', async (t) => {
   const taken = await admin.post('/dashboard/do/api_keys.rotate', { 'path:id': of_nobody.id });
   t.equal(taken.status, 403, taken.text);
   t.notMatch(taken.text, /rail_live_/);
+});
 
 t.test('a tax form is a file for owners, admins and finance, with a code, and for no key', async (t) => {
   const { id: partner_id } = await world.make('partners');

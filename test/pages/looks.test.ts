@@ -66,7 +66,8 @@ for (const { scheme, width } of looks) {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL(/\/dashboard$/);
     for (const [path, shot] of dashboard) {
-      await page.goto(`${rail.address}${path}`);
+      const answer = await page.goto(`${rail.address}${path}`);
+      t.equal(answer?.status(), path === '/dashboard/nothing' ? 404 : 200, path);
       t.same(await violations(), [], path);
       t.ok(
         await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),

@@ -73,7 +73,7 @@ select
   o.processor,
   o.external_id,
   o.object_id,
-  o.state,
+  case when (select data.sees_personal()) then o.state else data.without_emails(o.state) end as state,
   o.as_of,
   o.created_at,
   o.updated_at
@@ -84,7 +84,7 @@ comment on column data.processor_object.program_id is 'The program (prg_).';
 comment on column data.processor_object.processor is 'stripe, paddle or chargebee.';
 comment on column data.processor_object.external_id is 'The processor''s id: of an invoice, a payment, a refund, a subscription or another object.';
 comment on column data.processor_object.object_id is 'The sale, refund, dispute, customer or coupon. Null: nothing, such as a charge that nobody is credited with.';
-comment on column data.processor_object.state is 'The last state of it at the processor that was taken over. Null: it has none.';
+comment on column data.processor_object.state is 'The last state of it at the processor that was taken over. Null: it has none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.processor_object.as_of is 'The time of the event that told the state.';
 comment on column data.processor_object.created_at is 'When it was recorded.';
 comment on column data.processor_object.updated_at is 'When it last changed.';
@@ -101,7 +101,7 @@ select
   t.ours_minor,
   t.uncredited_minor,
   t.theirs_minor - t.ours_minor - t.uncredited_minor as difference_minor,
-  t.examples,
+  case when (select data.sees_personal()) then t.examples else array(select data.without_emails(e) from unnest(t.examples) as e) end as examples,
   t.created_at,
   t.updated_at
 from program.processor_total t
@@ -117,7 +117,7 @@ comment on column data.processor_total.theirs_minor is 'What they come to at the
 comment on column data.processor_total.ours_minor is 'What is recorded of the same ones, in minor units.';
 comment on column data.processor_total.uncredited_minor is 'What is known and recorded nowhere, because nobody is credited with the charge or its sale was deleted, in minor units.';
 comment on column data.processor_total.difference_minor is 'What is left, in minor units. 0: all is accounted for.';
-comment on column data.processor_total.examples is 'Ids at the processor of up to ten that differ.';
+comment on column data.processor_total.examples is 'Ids at the processor of up to ten that differ. Emails in them are "hidden" unless the login was made with --personal-data.';
 comment on column data.processor_total.created_at is 'When they were first compared.';
 comment on column data.processor_total.updated_at is 'When they were last compared.';
 

@@ -28,7 +28,7 @@ for (const [nth, place] of places.entries()) {
 
     t.match(html, '<html lang="en">');
     const links = [...html.matchAll(/<a href="([^"]*)"/g)].map(([, link]) => new URL(link as string, response.url));
-    t.equal(links.length, 7, 'what can be read before the script has loaded');
+    t.equal(links.length, 8, 'what can be read before the script has loaded');
     for (const link of links) {
       t.equal((await fetch(link)).status, 200, link.pathname);
       t.equal(link.origin, new URL(place).origin);
