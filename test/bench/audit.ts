@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { violations } from '../../src/commands/audit.ts';
-import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Bench, Sample } from './harness.ts';
-import { makeMerchant } from './merchant.ts';
+import { openBigProgram } from './merchant.ts';
 import { fillOutreach, payOut } from './outreach_rows.ts';
-import { startNode, startPostgres } from './processes.ts';
 import { fill, type Owner } from './rows.ts';
 
 const default_rows = 20_000;
@@ -19,18 +16,8 @@ export const audit: Bench = {
   defaults: { rounds: 3, seconds: 1 },
   async setup(stack, progress, size = default_rows) {
     const events = size * events_each;
-    const url = await startPostgres(stack);
-    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
-    const database = openDatabase(url, { size: 2, name: 'rail bench' });
-    stack.defer(() => database.end());
-    const merchant = await makeMerchant(database, server);
-    const shop = { name: 'Big', website_url: 'https://shop.example.com', currency: 'USD' };
-    const { id: program_id } = await merchant.post('/v1/programs', shop);
-    const owner = { organization_id: merchant.organization_id, program_id };
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    stack.defer(() => client.end());
+    const { url, client, merchant, organization_id, program_id } = await openBigProgram(stack);
+    const owner = { organization_id, program_id };
     await fill(client, owner, size, (line) => progress(`audit: ${line}`));
     progress('audit: payouts and outreach');
     await payOut(client, owner.organization_id);

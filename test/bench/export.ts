@@ -1,12 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { request } from 'undici';
-import { openDatabase } from '../../src/core/postgres/database.ts';
 import { sales } from '../../src/program/sales/sale.ts';
 import type { Bench, Sample } from './harness.ts';
-import { makeMerchant } from './merchant.ts';
-import { type Running, startNode, startPostgres, usedBy } from './processes.ts';
+import { openBigProgram } from './merchant.ts';
+import { type Running, usedBy } from './processes.ts';
 import { fill, type Owner } from './rows.ts';
 
 const rows = Number(process.env.RAIL_BENCH_SALES ?? 1_000_000);
@@ -17,19 +15,9 @@ export const exports: Bench = {
   doc: `The list of ${rows.toLocaleString('en')} sales in one response.`,
   defaults: { rounds: 3, seconds: 1 },
   async setup(stack, progress) {
-    const url = await startPostgres(stack);
-    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
-    const database = openDatabase(url, { size: 2, name: 'rail bench' });
-    stack.defer(() => database.end());
-    const merchant = await makeMerchant(database, server);
-    const shop = { name: 'Big', website_url: 'https://shop.example.com', currency: 'USD' };
-    const { id: program_id } = await merchant.post('/v1/programs', shop);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    stack.defer(() => client.end());
+    const { url, server, client, merchant, organization_id, program_id } = await openBigProgram(stack);
     progress(`export: ${rows} sales`);
-    await fillSales(client, { organization_id: merchant.organization_id, program_id });
+    await fillSales(client, { organization_id, program_id });
     const streamed = (path: string) => () => measure(server, path, merchant.headers);
     const list = `/v1/sales?program_id=${program_id}`;
     return {

@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import pg from 'pg';
-import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Bench, Sample } from './harness.ts';
 import { type Asked, closedLoop, latencies } from './load.ts';
-import { makeMerchant } from './merchant.ts';
-import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } from './processes.ts';
+import { openBigProgram } from './merchant.ts';
+import { cpuOf, postmasterOf, type Running, usedBy } from './processes.ts';
 import { fill } from './rows.ts';
 
 const default_rows = 100_000;
@@ -16,20 +13,8 @@ export const graphql: Bench = {
   doc: `20 sales with two relations by GraphQL beside the REST list with the same expansion, over ${default_rows.toLocaleString('en')} rows (--size).`,
   defaults: { rounds: 5, seconds: 3 },
   async setup(stack, progress, size = default_rows) {
-    const url = await startPostgres(stack);
-    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
-    const database = openDatabase(url, { size: 2, name: 'rail bench' });
-    stack.defer(() => database.end());
-    const merchant = await makeMerchant(database, server);
-    const program = { name: 'Big', website_url: 'https://shop.example.com', currency: 'USD' };
-    const { id: program_id } = await merchant.post('/v1/programs', program);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    stack.defer(() => client.end());
-    await fill(client, { organization_id: merchant.organization_id, program_id }, size, (line) =>
-      progress(`graphql: ${line}`),
-    );
+    const { url, server, client, merchant, organization_id, program_id } = await openBigProgram(stack);
+    await fill(client, { organization_id, program_id }, size, (line) => progress(`graphql: ${line}`));
     await client.query('vacuum (analyze)');
     const rest: Asked = {
       method: 'GET',

@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import sql from 'sql-template-tag';
 import { request } from 'undici';
 import { openSession, type Person } from '../../src/core/access/session.ts';
-import { openDatabase, run } from '../../src/core/postgres/database.ts';
+import { run } from '../../src/core/postgres/database.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../src/products.ts';
 import { type Bench, percentile, type Sample } from './harness.ts';
 import { type Asked, closedLoop } from './load.ts';
-import { makeMerchant } from './merchant.ts';
-import { cpuOf, postmasterOf, startNode, startPostgres } from './processes.ts';
+import { openBigProgram } from './merchant.ts';
+import { cpuOf, postmasterOf } from './processes.ts';
 import { fill } from './rows.ts';
 
 const default_rows = 100_000;
@@ -23,18 +21,7 @@ export const pages: Bench = {
   doc: `Pages of the dashboard and the portal over ${default_rows.toLocaleString('en')} partners and as many rows of every other kind (--size), beside the list of partners by REST.`,
   defaults: { rounds: 5, seconds: 3 },
   async setup(stack, progress, size = default_rows) {
-    const url = await startPostgres(stack);
-    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
-    const server = await startNode(stack, '../../src/rail.js', ['api'], environment, { path: '/readyz' });
-    const database = openDatabase(url, { size: 2, name: 'rail bench' });
-    stack.defer(() => database.end());
-    const merchant = await makeMerchant(database, server);
-    const { organization_id } = merchant;
-    const program = { name: 'Big', website_url: 'https://shop.example.com', currency: 'USD' };
-    const { id: program_id } = await merchant.post('/v1/programs', program);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    stack.defer(() => client.end());
+    const { url, server, database, client, merchant, organization_id, program_id } = await openBigProgram(stack);
     await fill(client, { organization_id, program_id }, size, (line) => progress(`pages: ${line}`));
     await client.query('vacuum (analyze)');
 
