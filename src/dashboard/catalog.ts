@@ -7,7 +7,7 @@ import { jsonSchemaOf } from '../pages/form.ts';
 export interface Catalog {
   operations: Map<string, Operation>;
   /** The noun of a record by the prefix of its id: `partners` of `part`. */
-  tags_by_prefix: Map<string, string>;
+  tagOf(prefix: string): string | undefined;
 }
 
 /** The schema of each operation's input and reply, made when it is asked for first. */
@@ -21,17 +21,31 @@ export function schemaOf(operation: Operation, part: 'params' | 'query' | 'body'
   return made;
 }
 
+/** The prefixes are read off the schemas when the first page needs them: a process that serves none is spared the quarter of a second. */
 export function catalogOf(operations: Operation[]): Catalog {
-  const by_name = new Map(operations.map((one) => [one.name, one]));
-  const tags_by_prefix = new Map<string, string>();
+  let tags: Map<string, string> | undefined;
+  return {
+    operations: new Map(operations.map((one) => [one.name, one])),
+    tagOf(prefix) {
+      tags ??= tagsByPrefix(operations);
+      return tags.get(prefix);
+    },
+  };
+}
+
+function tagsByPrefix(operations: Operation[]): Map<string, string> {
+  const tags = new Map<string, string>();
   for (const operation of operations) {
     if (!operation.name.endsWith('.get') || paramsOf(operation).length !== 1) continue;
     const [example] = schemaOf(operation, 'reply').properties?.id?.examples ?? [];
-    const prefix = /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(String(example))?.[1];
-    if (prefix && !tags_by_prefix.has(prefix)) tags_by_prefix.set(prefix, operation.tag);
+    const prefix = prefixOf(String(example));
+    if (prefix !== undefined && !tags.has(prefix)) tags.set(prefix, operation.tag);
   }
-  return { operations: by_name, tags_by_prefix };
+  return tags;
 }
+
+/** `part` of `part_01k…`; undefined of what is no id. */
+export const prefixOf = (id: string): string | undefined => /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(id)?.[1];
 
 /** The path parameters of an operation. */
 export const paramsOf = ({ path }: Operation): string[] =>

@@ -1,12 +1,13 @@
 /** The payout run: what is due, the batches that are under way, and the next step of each. */
 
+import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
 import { money, number, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
 import { table } from '../pages/table.ts';
-import { mayDo } from './roles.ts';
+import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
@@ -85,7 +86,7 @@ ${amounts.length > 0 && html`<ul class="actions"><li><a class="button" href="/da
 
 function nextStep({ role, catalog }: DashboardVisit, { id, status }: Record_): Html {
   const { say, operations } = steps[String(status)] ?? { say: '', operations: [] };
-  const open = operations.filter(([name]) => mayDo(role, catalog.operations.get(name)?.scope ?? '*'));
+  const open = operations.filter(([name]) => mayRun(role, catalog.operations.get(name) as Operation));
   const links = open.map(([name, title]) => html` <a href="/dashboard/do/${name}?id=${id}">${title}</a>`);
   const file =
     status === 'ready' &&

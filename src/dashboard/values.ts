@@ -1,7 +1,7 @@
 /** How the values of a record are shown. */
 import { day, money, type Reader, time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
-import type { Catalog } from './catalog.ts';
+import { type Catalog, prefixOf } from './catalog.ts';
 
 export type Record_ = Record<string, unknown>;
 
@@ -11,9 +11,9 @@ interface Showing {
 }
 
 /** The address of a record by its id; undefined where no page shows it. */
-export function hrefOf({ tags_by_prefix }: Catalog, id: string): string | undefined {
-  const prefix = /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(id)?.[1];
-  const tag = prefix && tags_by_prefix.get(prefix);
+export function hrefOf(catalog: Catalog, id: string): string | undefined {
+  const prefix = prefixOf(id);
+  const tag = prefix && catalog.tagOf(prefix);
   return tag && `/dashboard/${tag}/${id}`;
 }
 

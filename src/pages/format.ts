@@ -8,32 +8,44 @@ export interface Reader {
   time_zone: string;
 }
 
-/** `$19.80`, as the reader's language writes it. @param amount_minor an integer of the currency's minor unit */
-export function money(amount_minor: number, currency: string, { language }: Reader): string {
-  const digits = fractionDigits(currency);
-  const options = {
-    style: 'currency',
-    currency,
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  } as const;
-  // A decimal text, because a number has no room for all amounts.
-  return new Intl.NumberFormat(language, options).format(`${amount_minor}E-${digits}` as never);
+type Format = Intl.NumberFormat | Intl.DateTimeFormat;
+
+/** The formats of a reader. To make one costs as much as to write a hundred values with it. */
+const formats = new WeakMap<Reader, Map<string, Format>>();
+function formatOf<One extends Format>(reader: Reader, name: string, make: () => One): One {
+  const own = formats.get(reader) ?? new Map<string, Format>();
+  formats.set(reader, own);
+  const format = own.get(name) ?? make();
+  own.set(name, format);
+  return format as One;
 }
 
-export const number = (value: number, { language }: Reader): string => new Intl.NumberFormat(language).format(value);
+/** `$19.80`, as the reader's language writes it. @param amount_minor an integer of the currency's minor unit */
+export function money(amount_minor: number, currency: string, reader: Reader): string {
+  const digits = fractionDigits(currency);
+  const format = formatOf(reader, currency, () => {
+    const fraction = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    return new Intl.NumberFormat(reader.language, { style: 'currency', currency, ...fraction });
+  });
+  // A decimal text, because a number has no room for all amounts.
+  return format.format(`${amount_minor}E-${digits}` as never);
+}
+
+export const number = (value: number, reader: Reader): string =>
+  formatOf(reader, 'number', () => new Intl.NumberFormat(reader.language)).format(value);
+
+const dates = (reader: Reader, name: string, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
+  formatOf(reader, name, () => new Intl.DateTimeFormat(reader.language, { ...style, timeZone: reader.time_zone }));
 
 /** A time in the reader's zone, with the UTC beside it. */
-export function time(at: string, { language, time_zone }: Reader): Html {
-  const shown = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: time_zone });
+export function time(at: string, reader: Reader): Html {
+  const shown = dates(reader, 'time', { dateStyle: 'medium', timeStyle: 'short' });
   return html`<time datetime="${at}" title="${at.slice(0, 16).replace('T', ' ')} UTC">${shown.format(new Date(at))}</time>`;
 }
 
 /** A day in the reader's zone. */
-export function day(at: string, { language, time_zone }: Reader): Html {
-  const shown = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: time_zone });
-  return html`<time datetime="${at}">${shown.format(new Date(at))}</time>`;
-}
+export const day = (at: string, reader: Reader): Html =>
+  html`<time datetime="${at}">${dates(reader, 'day', { dateStyle: 'medium' }).format(new Date(at))}</time>`;
 
 /** Words that are written in capitals, or otherwise than their letters. */
 const spelled: Record<string, string> = {
