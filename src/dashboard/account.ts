@@ -12,12 +12,10 @@ import { notice } from '../pages/layout.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
 import { sendDashboard } from './frame.ts';
-import { type DashboardVisit, readPage } from './visit.ts';
+import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
 
 /** What encrypts the secret of an app while it is set up, in the form. */
 const setting_up = 'totp that is set up';
-
-type Visiting = (request: Parameters<typeof formOf>[0]) => DashboardVisit;
 
 /** Work of a visitor on their own session or account, in a transaction. */
 const ofService = <T>({ request, store }: DashboardVisit, work: (tx: Tx) => Promise<T>): Promise<T> =>

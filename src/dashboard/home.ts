@@ -7,57 +7,21 @@ import type { Use } from '../pages/run.ts';
 import { mayDo } from './roles.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
-/** Lists whose records wait for a person. */
-const waiting: { title: string; operation: string; query: Record<string, string>; href: string }[] = [
-  {
-    title: 'Applications to review',
-    operation: 'applications.list',
-    query: { status: 'pending' },
-    href: '/dashboard/review',
-  },
-  {
-    title: 'Risk flags',
-    operation: 'risk_flags.list',
-    query: { status: 'open' },
-    href: '/dashboard/risk_flags?status=open',
-  },
-  {
-    title: 'Payout batches to approve',
-    operation: 'payout_batches.list',
-    query: { status: 'awaiting_approval' },
-    href: '/dashboard/payout_batches?status=awaiting_approval',
-  },
-  {
-    title: 'Failed payouts',
-    operation: 'payouts.list',
-    query: { status: 'failed' },
-    href: '/dashboard/payouts?status=failed',
-  },
-  {
-    title: 'Commissions on hold',
-    operation: 'commissions.list',
-    query: { status: 'on_hold' },
-    href: '/dashboard/commissions?status=on_hold',
-  },
-  {
-    title: 'Open disputes',
-    operation: 'disputes.list',
-    query: { status: 'open' },
-    href: '/dashboard/disputes?status=open',
-  },
-  {
-    title: 'Claims of sales',
-    operation: 'sale_claims.list',
-    query: { status: 'open' },
-    href: '/dashboard/sale_claims?status=open',
-  },
-  {
-    title: 'Webhook endpoints that are off',
-    operation: 'webhook_endpoints.list',
-    query: { status: 'disabled' },
-    href: '/dashboard/webhook_endpoints?status=disabled',
-  },
+/** Lists with records that wait for a person: the noun of the list, and the status of those that wait. */
+const waiting = [
+  { title: 'Applications to review', tag: 'applications', status: 'pending' },
+  { title: 'Risk flags', tag: 'risk_flags', status: 'open' },
+  { title: 'Payout batches to approve', tag: 'payout_batches', status: 'awaiting_approval' },
+  { title: 'Failed payouts', tag: 'payouts', status: 'failed' },
+  { title: 'Commissions on hold', tag: 'commissions', status: 'on_hold' },
+  { title: 'Open disputes', tag: 'disputes', status: 'open' },
+  { title: 'Claims of sales', tag: 'sale_claims', status: 'open' },
+  { title: 'Webhook endpoints that are off', tag: 'webhook_endpoints', status: 'disabled' },
 ];
+
+/** Where they are shown: applications with their answers and the two decisions, others in their list. */
+const addressOf = ({ tag, status }: (typeof waiting)[number]): string =>
+  tag === 'applications' ? '/dashboard/review' : `/dashboard/${tag}?status=${status}`;
 
 const days = 30;
 
@@ -82,8 +46,9 @@ type Count = (typeof waiting)[number] & { count: number };
 async function countsOf({ catalog }: DashboardVisit, use: Use, program_id: string): Promise<Count[]> {
   const counts: Count[] = [];
   for (const one of waiting) {
-    if (!catalog.operations.has(one.operation)) continue;
-    const { total_count } = await use(one.operation, { query: { program_id, limit: 1, ...one.query } });
+    const name = `${one.tag}.list`;
+    if (!catalog.operations.has(name)) continue;
+    const { total_count } = await use(name, { query: { program_id, limit: 1, status: one.status } });
     counts.push({ ...one, count: total_count });
   }
   return counts;
@@ -94,7 +59,7 @@ const cards = ({ reader }: DashboardVisit, counts: Count[]): Html => {
   return html`<h2>Waiting for you</h2>${
     open.length === 0
       ? html`<p class="none">Nothing waits for you.</p>`
-      : html`<ul class="cards">${open.map(({ title, href, count }) => html`<li><a class="card" href="${href}"><strong>${number(count, reader)}</strong>${title}</a></li>`)}</ul>`
+      : html`<ul class="cards">${open.map((one) => html`<li><a class="card" href="${addressOf(one)}"><strong>${number(one.count, reader)}</strong>${one.title}</a></li>`)}</ul>`
   }`;
 };
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type Schema, typesOf } from '../core/description/json_schema.ts';
 import type { Operation } from '../core/resource/operation.ts';
+import { cursorsBeside } from '../pages/cursors.ts';
 import { type Field, fieldsOf } from '../pages/form.ts';
 import { number, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -118,17 +119,15 @@ export function listContent(
     paramsOf(operation).length > 0
       ? []
       : createsOf(catalog, operation.tag).filter(({ scope }) => mayDo(visit.role, scope));
-  const [first, last] = [data[0]?.id, data.at(-1)?.id];
-  const page = (cursor: Record<string, unknown>) =>
-    `${path}?${new URLSearchParams({ ...withoutCursor(given), ...(cursor as Record<string, string>) })}`;
-  const is_later = 'starting_after' in query || ('ending_before' in query && has_more);
-  const goes_on = 'ending_before' in query || has_more;
+  const { previous, next } = cursorsBeside({ data, has_more }, query);
+  const page = (cursor: Record<string, string>) =>
+    `${path}?${new URLSearchParams({ ...withoutCursor(given), ...cursor })}`;
   return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="/dashboard/do/${one.name}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
 ${filterForm(visit, operation, query, of)}
 ${listTable(visit, operation, data, nothing(catalog, creates, Object.keys(withoutCursor(query)).length > 0))}
 <p class="pages">${total_count !== undefined && html`<span>${number(total_count, reader)} in all</span>`}
-${is_later && first !== undefined && html`<a href="${page({ ending_before: first })}">Previous page</a>`}
-${goes_on && last !== undefined && html`<a href="${page({ starting_after: last })}">Next page</a>`}
+${previous && html`<a href="${page(previous)}">Previous page</a>`}
+${next && html`<a href="${page(next)}">Next page</a>`}
 ${operation.stream && data.length > 0 && html`<a href="/dashboard/file/${operation.name}?${new URLSearchParams({ ...withoutCursor(given), format: 'csv' })}">All as CSV</a>`}</p>`;
 }
 

@@ -9,7 +9,7 @@ import { notFound, Problem } from '../core/values/problem.ts';
 import { bodyOf, typedOf } from '../pages/form.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
-import { readSessions, takeForms } from '../pages/person.ts';
+import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
 import { perform, type Reply, sendFile, type Use } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { confirm, mountAccount } from './account.ts';
@@ -37,12 +37,12 @@ import { mayRun, needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { hrefOf } from './values.ts';
-import { type DashboardVisit, program_cookie, readPage, visitOf } from './visit.ts';
+import { type DashboardVisit, program_cookie, readPage, type Visiting, visitOf } from './visit.ts';
 
 export function mountDashboard(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const catalog = catalogOf(operations);
   const serving = { store, services, catalog };
-  const visiting = (request: FastifyRequest): DashboardVisit => {
+  const visiting: Visiting = (request) => {
     if (!request.session) throw new SignInFirst();
     return visitOf(request, request.session, serving);
   };
@@ -80,14 +80,8 @@ const sign_in_texts: SignInTexts = {
   signed_out: 'You are signed out.',
 };
 
-/** Nobody is signed in. */
-class SignInFirst extends Error {}
-
 function failed(error: unknown, request: FastifyRequest, reply: FastifyReply, serving: Parameters<typeof visitOf>[2]) {
-  if (error instanceof SignInFirst)
-    return request.method === 'GET'
-      ? reply.redirect('/dashboard/sign_in', 303)
-      : reply.code(401).redirect('/dashboard/sign_in', 303);
+  if (error instanceof SignInFirst) return reply.redirect('/dashboard/sign_in', 303);
   const problem = problemOf(error, request);
   const title = problem.status === 404 ? 'Not found' : problem.status === 403 ? 'Not allowed' : 'This did not work';
   const content = html`${notice(problem.message, true)}<p><a href="/dashboard">Home</a></p>`;
@@ -105,8 +99,6 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
   integrations: integrationsPage,
   payout_run: payoutRunPage,
 };
-
-type Visiting = (request: FastifyRequest) => DashboardVisit;
 
 /** @throws Problem resource_not_found where no operation has the name */
 function operationOf({ catalog }: DashboardVisit, name: string, is_read: boolean): Operation {
@@ -182,24 +174,29 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, true);
     if (needsCode(operation)) requireConfirmed(visit);
-    const names = paramsOf(operation);
-    const given = Object.entries(queryOf(request.query));
-    return sendFile(visit, reply, operation.name, {
-      params: Object.fromEntries(given.filter(([name]) => names.includes(name))),
-      query: Object.fromEntries(given.filter(([name]) => !names.includes(name))),
-    });
+    return sendFile(visit, reply, operation.name, inputOf(operation, request));
   });
+}
+
+/** The query of a page's address: the parameters of the operation's path, and the others. */
+function inputOf(
+  operation: Operation,
+  request: FastifyRequest,
+): { params: Record<string, string>; query: Record<string, string> } {
+  const names = paramsOf(operation);
+  const all = Object.entries(queryOf(request.query));
+  return {
+    params: Object.fromEntries(all.filter(([name]) => names.includes(name))),
+    query: Object.fromEntries(all.filter(([name]) => !names.includes(name))),
+  };
 }
 
 /** Shows what a GET answers: a list as a table, anything else as a record. */
 async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operation): Promise<FastifyReply> {
   const { catalog, request } = visit;
-  const names = paramsOf(operation);
-  const all = queryOf(request.query);
-  if (operation.file?.only && names.every((name) => name in all))
-    return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams(all)}`, 303);
-  const params = Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)));
-  const given = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name)));
+  const { params, query: given } = inputOf(operation, request);
+  if (operation.file?.only && paramsOf(operation).every((name) => name in params))
+    return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams({ ...params, ...given })}`, 303);
   const properties = schemaOf(operation, 'query').properties ?? {};
   const title = actionTitle(catalog, operation);
   const is_list = schemaOf(operation, 'reply').properties?.data !== undefined;
@@ -271,9 +268,7 @@ function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, false);
     requireRole(visit, operation);
-    const names = paramsOf(operation);
-    const given = queryOf(request.query);
-    const params = Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+    const { params, query: given } = inputOf(operation, request);
     const { record, chosen } = await readPage(visit, async (use, { program_id }) => ({
       record: {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'

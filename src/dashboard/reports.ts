@@ -6,6 +6,7 @@ import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { plot } from '../pages/plot.ts';
 import { table } from '../pages/table.ts';
+import { filter_names } from '../program/reports/report.ts';
 import { schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
 import { hrefOf } from './values.ts';
@@ -40,20 +41,6 @@ function windowOf(query: Record<string, string>): { from: string; to: string; fi
     to: Number.isNaN(end.getTime()) ? `${last}T00:00:00Z` : end.toISOString(),
   };
 }
-
-/** What a row was opened for: these filters go on to the next page. */
-const filter_names = [
-  'period',
-  'partner_id',
-  'group_id',
-  'link_id',
-  'coupon_id',
-  'country',
-  'landing_page',
-  'product_id',
-  'customer_id',
-  'batch_id',
-];
 
 export async function reportsPage(visit: DashboardVisit) {
   const query = queryOf(visit.request.query);

@@ -21,6 +21,9 @@ export interface Chosen {
   programs: { id: string; name: string }[];
 }
 
+/** Makes the visit of a request. @throws SignInFirst */
+export type Visiting = (request: FastifyRequest) => DashboardVisit;
+
 type Serving = Pick<DashboardVisit, 'store' | 'services' | 'catalog'>;
 
 export function visitOf(request: FastifyRequest, session: Session, serving: Serving): DashboardVisit {

@@ -58,6 +58,9 @@ function requireOwnOrigin({ headers, host }: FastifyRequest, base_url: string): 
   );
 }
 
+/** Nobody is signed in, or no longer may be. */
+export class SignInFirst extends Error {}
+
 /** Reads the session of a request; it stays null where there is none. For the routes that are added to `scope`. */
 export function readSessions(scope: FastifyInstance, area: Area, { database }: Store): void {
   scope.addHook('onRequest', async (request) => {

@@ -96,13 +96,12 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
   const given = check(visit, operation, input);
   const { organization_id } = caller;
   const partner_id = visit.sees_organization ? undefined : caller.partner_id;
-  const kind = name.split('.')[0] as string;
   const raw = Buffer.from(JSON.stringify(input));
   const sent_before =
     form_key === undefined
       ? undefined
       : idempotentRequest(caller.api_key_id, 'POST', name, ownKey(caller, form_key), raw);
-  return withinDeadline(request, kind, async (asked) => {
+  return withinDeadline(request, nounOf(operation), async (asked) => {
     const { store } = visit;
     const { rejection, found } = await askOutside({ caller, ...given, request_id: request.id }, operation, {
       store,

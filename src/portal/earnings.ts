@@ -11,9 +11,8 @@ import type { Commission } from '../program/commissions/commission.ts';
 import { rateIn } from '../program/partners/mails/rate_text.ts';
 import type { Payout } from '../program/payouts/payout.ts';
 import { cursorOf, pager, sendPortal, utc } from './frame.ts';
-import { type Me, type PortalVisit, readPage } from './visit.ts';
+import { type Me, readPage, type Visiting } from './visit.ts';
 
-type Visiting = (request: FastifyRequest) => PortalVisit;
 const idOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
 const most_listed = 100;
 

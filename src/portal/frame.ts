@@ -1,5 +1,6 @@
 /** The frame of the portal: the bar above, the menu, and what the partner has still to do. */
 import type { FastifyReply } from 'fastify';
+import { cursorsBeside } from '../pages/cursors.ts';
 import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
@@ -80,14 +81,11 @@ export function pager(
   { general }: PortalTexts,
   address: string,
   query: unknown,
-  { data, has_more }: { data: { id: string }[]; has_more: boolean },
+  page: { data: { id: string }[]; has_more: boolean },
 ): Html {
-  const { starting_after, ending_before } = query as Record<string, unknown>;
-  const [first, last] = [data[0]?.id, data.at(-1)?.id];
-  const is_later = starting_after !== undefined || (ending_before !== undefined && has_more);
-  const goes_on = ending_before !== undefined || has_more;
-  return html`<p class="pages">${is_later && first && html`<a href="${address}?ending_before=${first}">${general.previous_page}</a>`}
-${goes_on && last && html`<a href="${address}?starting_after=${last}">${general.next_page}</a>`}</p>`;
+  const { previous, next } = cursorsBeside(page, query as Record<string, unknown>);
+  return html`<p class="pages">${previous && html`<a href="${address}?${new URLSearchParams(previous)}">${general.previous_page}</a>`}
+${next && html`<a href="${address}?${new URLSearchParams(next)}">${general.next_page}</a>`}</p>`;
 }
 
 /** The cursor of a list, from the address of its page. */

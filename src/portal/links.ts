@@ -9,9 +9,7 @@ import type { Link } from '../program/partners/link.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
 import { copyable, cursorOf, doneNotice, type PortalPage, pager, sendPortal } from './frame.ts';
 import { masked } from './masked.ts';
-import { type Me, type PortalVisit, performBeyond, readPage } from './visit.ts';
-
-type Visiting = (request: never) => PortalVisit;
+import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const fields = ['destination_url', 'value', 'label'];
 

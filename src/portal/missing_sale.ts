@@ -1,5 +1,5 @@
 /** A sale that a partner misses. What was found of it stays with the merchant: else anybody could ask whether an address is of a customer. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Problem } from '../core/values/problem.ts';
 import { day } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
@@ -8,9 +8,7 @@ import { table } from '../pages/table.ts';
 import type { SaleClaim } from '../program/sales/sale_claim.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
 import { cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
-import { type PortalVisit, performBeyond, readPage } from './visit.ts';
-
-type Visiting = (request: FastifyRequest) => PortalVisit;
+import { type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const fields = ['external_charge_id', 'email', 'coupon_code', 'occurred_at', 'note'] as const;
 /** Claims of a partner that wait for a decision. */

@@ -6,7 +6,7 @@ import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
-import { readSessions, takeForms } from '../pages/person.ts';
+import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
 import { mountSignIn } from '../pages/sign_in.ts';
 import { redeemMagicLink } from '../program/partners/magic_link.ts';
 import { mountEarnings } from './earnings.ts';
@@ -20,14 +20,14 @@ import { mountPayoutMethod } from './payout_method.ts';
 import { mountPostbacks } from './postbacks.ts';
 import { mountSettings } from './settings.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
-import { type PortalVisit, type Serving, SignInFirst, visitOf, WaitFirst } from './visit.ts';
+import { type Serving, type Visiting, visitOf, WaitFirst } from './visit.ts';
 
 export function mountPortal(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const serving = {
     ...{ store, services },
     operations: new Map([...operations, ...portalOperations].map((one) => [one.name, one])),
   };
-  const visiting = (request: FastifyRequest): PortalVisit => visitOf(request, serving);
+  const visiting: Visiting = (request) => visitOf(request, serving);
   void app.register(async (scope) => {
     takeForms(scope, services.base_url);
     takeFiles(scope);
@@ -49,11 +49,7 @@ export function mountPortal(app: FastifyInstance, store: Store, services: Servic
   });
 }
 
-function mountPages(
-  scope: FastifyInstance,
-  visiting: (request: FastifyRequest) => PortalVisit,
-  serving: Serving,
-): void {
+function mountPages(scope: FastifyInstance, visiting: Visiting, serving: Serving): void {
   scope.get('/portal', async (request, reply) => {
     const { me, ...page } = await homePage(visiting(request));
     return sendPortal(reply, me, page);

@@ -1,5 +1,5 @@
 /** How a partner is paid, and the tax form: what is typed here is encrypted, and never shown again. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Problem } from '../core/values/problem.ts';
 import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -11,9 +11,8 @@ import type { PayoutMethodName } from '../program/programs/program.ts';
 import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedIn } from './fields.ts';
 import { doneNotice, sendPortal, utc } from './frame.ts';
 import type { PortalTexts } from './texts/texts.ts';
-import { type Me, type PortalVisit, readPage } from './visit.ts';
+import { type Me, type PortalVisit, readPage, type Visiting } from './visit.ts';
 
-type Visiting = (request: FastifyRequest) => PortalVisit;
 type Detail = keyof PortalTexts['payout_method']['fields'];
 
 /** The fields of each kind of account; the first one identifies it and is typed twice. */

@@ -8,9 +8,8 @@ import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
 import { copyable, cursorOf, doneNotice, pager, sendPortal, utc } from './frame.ts';
-import { type Me, type PortalVisit, performBeyond, readPage } from './visit.ts';
+import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
-type Visiting = (request: FastifyRequest) => PortalVisit;
 const idOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
 
 /** A program has room for 50 endpoints in all. */

@@ -1,5 +1,5 @@
 /** What a partner decides for themselves: emails, language, sessions, and the terms. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { openSessionsOf } from '../core/access/session.ts';
 import type { Problem } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
@@ -11,9 +11,7 @@ import { language_codes, language_names } from '../program/partners/mails/langua
 import { browserOf } from './browser.ts';
 import { type Errors, errorsOf, form, one, typedFrom, typedIn } from './fields.ts';
 import { doneNotice, sendPortal, utc } from './frame.ts';
-import { type PortalVisit, readPage } from './visit.ts';
-
-type Visiting = (request: FastifyRequest) => PortalVisit;
+import { type PortalVisit, readPage, type Visiting } from './visit.ts';
 
 const mails = ['email_first_referral', 'email_new_referral', 'email_payout_paid'] as const;
 

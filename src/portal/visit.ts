@@ -5,6 +5,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { allows } from '../core/resource/states.ts';
 import { Problem } from '../core/values/problem.ts';
 import type { Reader } from '../pages/format.ts';
+import { SignInFirst } from '../pages/person.ts';
 import { perform, type Reply, read, type Use, type Visit } from '../pages/run.ts';
 import { type Partner, partner_states, partners } from '../program/partners/partner.ts';
 import { mustAccept } from '../program/partners/terms.ts';
@@ -17,13 +18,13 @@ export interface PortalVisit extends Visit {
   partner_id: string;
 }
 
+/** Makes the visit of a request. @throws SignInFirst */
+export type Visiting = (request: FastifyRequest) => PortalVisit;
+
 export type Serving = Pick<PortalVisit, 'store' | 'services' | 'operations'>;
 
 /** What a partner may do by the operations that the portal runs: the portal decides which those are. */
 const scopes = ['*:read', 'partners:write', 'links:write', 'sales:write', 'webhooks:write', 'applications:write'];
-
-/** Nobody is signed in, or no longer may be. */
-export class SignInFirst extends Error {}
 
 /** The partner waits for a decision on the application: only home, emails and terms are open. */
 export class WaitFirst extends Error {}
