@@ -1,6 +1,7 @@
 import { link_minutes, makeSignInLinks } from '../core/access/session.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
+import { inOneLine } from '../core/values/texts/one_line.ts';
 import { queueMail } from '../mail/outgoing.ts';
 
 /**
@@ -10,8 +11,9 @@ import { queueMail } from '../mail/outgoing.ts';
 export async function mailSignInLinks(tx: Tx, email: string, { mailer, base_url }: Services): Promise<void> {
   if (!mailer) return;
   for (const { organization_id, organization, email: recipient, token } of await makeSignInLinks(tx, email)) {
+    const name = inOneLine(organization).slice(0, 200);
     const lines = [
-      `Open this page to sign in to the dashboard of ${oneLine(organization)}:`,
+      `Open this page to sign in to the dashboard of ${name}:`,
       '',
       `${base_url}/dashboard/sign_in?token=${token}`,
       '',
@@ -20,10 +22,8 @@ export async function mailSignInLinks(tx: Tx, email: string, { mailer, base_url 
     await queueMail(tx, {
       organization_id,
       recipient,
-      subject: `Sign in to ${oneLine(organization)}`,
+      subject: `Sign in to ${name}`,
       text: `${lines.join('\n')}\n`,
     });
   }
 }
-
-const oneLine = (words: string): string => words.replaceAll(/\s+/g, ' ').trim().slice(0, 200);

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { statusesThat } from '../core/resource/states.ts';
+import { inOneLine } from '../core/values/texts/one_line.ts';
 import { queueMail } from '../mail/outgoing.ts';
 import { createMagicLink, lifetime_minutes } from './partners/magic_link.ts';
 import { languageOf, textsIn } from './partners/mails/languages.ts';
@@ -42,7 +43,7 @@ export async function mailMagicLinks(
     for no key update of p`);
   for (const { organization_id, id, email: recipient, program, language_code } of known) {
     const { url } = await createMagicLink(tx, organization_id, id, base_url);
-    const name = program.replaceAll(/\s+/g, ' ').trim().slice(0, 200);
+    const name = inOneLine(program).slice(0, 200);
     const texts = textsIn(languageOf(language_code ?? language));
     const { subject, paragraphs } = texts.sign_in({ program: name, url, minutes: lifetime_minutes });
     await queueMail(tx, { organization_id, recipient, subject, text: paragraphs.map((one) => `${one}\n`).join('\n') });

@@ -4,6 +4,7 @@ import { service_opening } from '../../core/jobs/task.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Attachment } from '../../core/resource/services.ts';
+import { inOneLine } from '../../core/values/texts/one_line.ts';
 import { queueMail } from '../../mail/outgoing.ts';
 import { languageOf, textsIn } from '../partners/mails/languages.ts';
 import { formatMoney } from './money_text.ts';
@@ -80,7 +81,7 @@ async function queuePaid(tx: Tx, { organization_id, statement, attachment }: Pai
   await queueMail(tx, {
     organization_id,
     recipient: notified.recipient,
-    subject: subject.replaceAll(/\s+/g, ' '),
+    subject: inOneLine(subject),
     text: paragraphs.map((one) => `${one}\n`).join('\n'),
     ...(attachment ? { attachment } : {}),
   });

@@ -1,14 +1,16 @@
 /** Compares what a processor says that it moved on a day with what is recorded of it, each night. */
+
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { inOneLine } from '../../core/values/texts/one_line.ts';
 import { formatMoney } from '../payouts/money_text.ts';
 import { mailOwner } from '../programs/mail_owner.ts';
 import { programs } from '../programs/program.ts';
 import { compared_again_days } from './backlog.ts';
-import { accountOf, type Connection, connectionById, oneLine, whileKeyHolds } from './connection.ts';
+import { accountOf, type Connection, connectionById, whileKeyHolds } from './connection.ts';
 import type { Movement } from './processor.ts';
 import { billing } from './processors.ts';
 
@@ -219,12 +221,12 @@ async function mailDifference(tx: Tx, { program_id, processor }: Connection, day
   const program = await programs.get(tx, program_id);
   const { title } = billing[processor];
   const lines = [
-    `What ${title} moved on ${day} (UTC) for ${oneLine(program.name)} is not what is recorded here.`,
+    `What ${title} moved on ${day} (UTC) for ${inOneLine(program.name)} is not what is recorded here.`,
     '',
     ...differing.map(({ kind, currency, examples, ...total }) => {
       const money = (minor: number) => formatMoney(minor, currency);
       const of_nobody = total.uncredited_minor === 0 ? '' : `, and ${money(total.uncredited_minor)} of nobody's`;
-      const among = examples.length === 0 ? '' : ` Among them: ${examples.map(oneLine).join(', ')}.`;
+      const among = examples.length === 0 ? '' : ` Among them: ${examples.map(inOneLine).join(', ')}.`;
       return `${nouns[kind]}: ${money(total.theirs_minor)} at ${title}; ${money(total.ours_minor)} recorded${of_nobody}.${among}`;
     }),
     '',
@@ -234,7 +236,7 @@ async function mailDifference(tx: Tx, { program_id, processor }: Connection, day
   ];
   mailOwner(tx, {
     organization_id: tx.organization_id,
-    subject: oneLine(`${title} differs from what is recorded: ${program.name}`),
+    subject: inOneLine(`${title} differs from what is recorded: ${program.name}`),
     text: `${lines.join('\n')}\n`,
   });
 }

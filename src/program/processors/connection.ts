@@ -1,4 +1,5 @@
 /** The connection of a program to a billing processor: what is shown of it, and its credentials for those who call. */
+
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { declareUnique } from '../../core/postgres/errors.ts';
@@ -7,6 +8,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { inOneLine } from '../../core/values/texts/one_line.ts';
 import { mailOwner } from '../programs/mail_owner.ts';
 import { type Program, programs } from '../programs/program.ts';
 import {
@@ -172,9 +174,9 @@ export async function disconnected(tx: Tx, connection_id: string, reason: string
   const program = await programs.get(tx, ended.program_id);
   const { title } = billing[ended.processor];
   const lines = [
-    `${oneLine(program.name)} is no longer connected to ${title}: payments do not become sales.`,
+    `${inOneLine(program.name)} is no longer connected to ${title}: payments do not become sales.`,
     '',
-    `Reason: ${oneLine(reason)}`,
+    `Reason: ${inOneLine(reason)}`,
     `Program: ${program.id}`,
     `Time: ${tx.now}`,
     '',
@@ -182,7 +184,7 @@ export async function disconnected(tx: Tx, connection_id: string, reason: string
   ];
   mailOwner(tx, {
     organization_id: tx.organization_id,
-    subject: oneLine(`${title} was disconnected: ${program.name}`),
+    subject: inOneLine(`${title} was disconnected: ${program.name}`),
     text: `${lines.join('\n')}\n`,
   });
 }
@@ -197,9 +199,9 @@ export function mailChange(
 ): void {
   const { title } = billing[processor];
   const lines = [
-    `The connection of ${oneLine(program.name)} to ${title} was ${verb}.`,
+    `The connection of ${inOneLine(program.name)} to ${title} was ${verb}.`,
     '',
-    `Account: ${oneLine(account)} (the key ends in ${hint}), ${mode} mode`,
+    `Account: ${inOneLine(account)} (the key ends in ${hint}), ${mode} mode`,
     `Program: ${program.id}`,
     by,
     `Request: ${tx.request_id}`,
@@ -207,13 +209,10 @@ export function mailChange(
   ];
   mailOwner(tx, {
     organization_id: tx.organization_id,
-    subject: oneLine(`Connection to ${title} was ${verb}: ${program.name}`),
+    subject: inOneLine(`Connection to ${title} was ${verb}: ${program.name}`),
     text: `${lines.join('\n')}\n`,
   });
 }
-
-/** A name may hold line breaks, which end a header. */
-export const oneLine = (words: string): string => words.replaceAll(/\s+/g, ' ').trim();
 
 /**
  * Does work for which a processor is asked. Where it refuses the key, the connection is disconnected.

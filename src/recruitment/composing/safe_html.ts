@@ -1,5 +1,7 @@
 /** Rebuilds the HTML of an author from a list of what is allowed: no style sheets, and no style that moves what follows it. */
+
 import { Parser } from 'htmlparser2';
+import { inOneLine } from '../../core/values/texts/one_line.ts';
 import { escapeHtml, escapeText } from './text.ts';
 
 /** Elements that are kept. Others are left out, and what they hold is kept. */
@@ -89,13 +91,11 @@ function safeValue(element: string, name: string, value: string): string | null 
   if (name === 'style') return safeStyle(value) || null;
   if (name === 'href') return element === 'a' ? target(value, /^(https?|mailto):$/) : null;
   if (element === 'img' && name === 'src') return target(value, /^https?:$/);
-  if (element === 'img' && name === 'alt') return oneLineOf(value);
+  if (element === 'img' && name === 'alt') return inOneLine(value);
   if (name === 'height' && element !== 'img') return null;
   const allowed = Object.hasOwn(attributes_of_all, name) ? attributes_of_all[name] : undefined;
-  return allowed?.test(value.trim()) ? oneLineOf(value) : null;
+  return allowed?.test(value.trim()) ? inOneLine(value) : null;
 }
-
-const oneLineOf = (value: string): string => value.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 
 function target(url: string, protocols: RegExp): string | null {
   const parsed = URL.parse(url.trim());

@@ -2,6 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Services } from '../../../core/resource/services.ts';
+import { inOneLine } from '../../../core/values/texts/one_line.ts';
 import { queueMail } from '../../../mail/outgoing.ts';
 import { payout_methods } from '../../programs/program.ts';
 import { languageOf, textsIn } from './languages.ts';
@@ -96,7 +97,7 @@ export function composed(
 ): { subject: string; text: string } {
   const language = languageOf(to.language_code);
   const texts = textsIn(language);
-  const program = to.program.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+  const program = inOneLine(to.program);
   const portal_url = `${base_url}/portal`;
   const { subject, paragraphs } = written(texts, language, { ...to, program, portal_url }, about);
   const joins = about.kind === 'approved' || about.kind === 'welcome';

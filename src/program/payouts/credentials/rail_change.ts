@@ -1,4 +1,5 @@
 /** Changes of credentials. The owner is emailed of each: somebody who diverts money must be noticed. */
+
 import sql from 'sql-template-tag';
 import { callerLine } from '../../../core/access/api_key.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
@@ -8,6 +9,7 @@ import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { newId } from '../../../core/values/id.ts';
 import { Problem } from '../../../core/values/problem.ts';
+import { inOneLine } from '../../../core/values/texts/one_line.ts';
 import { mailOwner } from '../../programs/mail_owner.ts';
 import { type Program, programs } from '../../programs/program.ts';
 import type { Credentials, RailMode } from '../rails/rail.ts';
@@ -110,7 +112,7 @@ interface RailChange {
 async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, after }: RailChange): Promise<void> {
   const verb = after ? (before ? 'changed' : 'set') : 'deleted';
   const lines = [
-    `The credentials that ${oneLine(program.name)} pays partners with by ${titleOf(rail)} were ${verb}.`,
+    `The credentials that ${inOneLine(program.name)} pays partners with by ${titleOf(rail)} were ${verb}.`,
     '',
     ...(before ? [`Before: ${shortTextOf(before)}`] : []),
     ...(after ? [`Now: ${shortTextOf(after)}`] : []),
@@ -123,13 +125,12 @@ async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, aft
   ];
   mailOwner(tx, {
     organization_id: tx.organization_id,
-    subject: oneLine(`Credentials for ${titleOf(rail)} were ${verb}: ${program.name}`),
+    subject: inOneLine(`Credentials for ${titleOf(rail)} were ${verb}: ${program.name}`),
     text: `${lines.join('\n')}\n`,
   });
 }
 
 const shortTextOf = ({ mode, account, hint, version }: RailRecord): string =>
-  `${oneLine(account)} (ends in ${hint}), ${mode} mode, version ${version}`;
+  `${inOneLine(account)} (ends in ${hint}), ${mode} mode, version ${version}`;
 
 /** A name may hold line breaks, which end a header. */
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();

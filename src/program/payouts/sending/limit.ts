@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import { inOneLine } from '../../../core/values/texts/one_line.ts';
 import { mailOwner } from '../../programs/mail_owner.ts';
 import type { Program } from '../../programs/program.ts';
 import { formatMoney } from '../money_text.ts';
@@ -57,7 +58,7 @@ export class DailyLimit {
     if (!is_first) return;
     mailOwner(this.#tx, {
       organization_id: this.#tx.organization_id,
-      subject: `The payout limit of ${name.replaceAll(/\s+/g, ' ')} is reached`,
+      subject: `The payout limit of ${inOneLine(name)} is reached`,
       text: `The program ${program_id} has reached its payout limit of ${formatMoney(limit, currency)} a day. Payouts beyond it are not sent today (UTC); they stay pending. To send them today, raise the limit: payout_limit_minor, or payout_limits for other currencies than the program's.`,
     });
   }

@@ -1,3 +1,4 @@
+import { inOneLine } from '../../../core/values/texts/one_line.ts';
 import { bar } from './chart.ts';
 import {
   about_changes,
@@ -15,17 +16,15 @@ import {
 export function subjectOf({ program, week, overview }: Summary): string {
   const { sales = 0 } = overview.totals;
   const count = sales === 1 ? '1 sale' : `${sales.toLocaleString('en')} sales`;
-  return `${oneLine(program.name)}: ${count} in week ${week}`;
+  return `${inOneLine(program.name)}: ${count} in week ${week}`;
 }
-
-const oneLine = (text: string): string => text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
 
 /** The summary as plain text. */
 export function textOf(summary: Summary): string {
   const partners = topPartnersOf(summary);
   const left_out = leftOut(summary);
   return [
-    `${oneLine(summary.program.name)}, ${weekOf(summary)}`,
+    `${inOneLine(summary.program.name)}, ${weekOf(summary)}`,
     '',
     ...aligned(figuresOf(summary).map(({ name, value, change }) => [name, value, change])),
     '',
