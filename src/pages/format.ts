@@ -67,5 +67,7 @@ export function words(name: string): string {
     .map((word) => spelled[word] ?? word)
     .filter((word) => word !== '')
     .join(' ');
-  return said.charAt(0).toUpperCase() + said.slice(1);
+  return capitalized(said);
 }
+
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

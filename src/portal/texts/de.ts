@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { de as mails } from '../../program/partners/mails/de.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const de: PortalTexts = {
@@ -209,14 +211,7 @@ export const de: PortalTexts = {
     choose: 'Wählen Sie, wie Sie bezahlt werden möchten',
     warning:
       'Wenn Sie ihn ändern, melden wir das an Ihre E-Mail-Adresse und an das bisherige Konto, und 72 Stunden lang wird nichts ausgezahlt.',
-    methods: {
-      bank_transfer: 'Überweisung',
-      wire: 'Auslandsüberweisung',
-      crypto: 'Kryptowährung',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Kontoinhaber',
       iban: 'IBAN',

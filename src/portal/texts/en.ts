@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { en as mails } from '../../program/partners/mails/en.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const en: PortalTexts = {
@@ -205,14 +207,7 @@ export const en: PortalTexts = {
     held: (until) => html`Nothing is paid by it before ${until} (UTC), because it was changed.`,
     choose: 'Choose how you want to be paid',
     warning: 'If you change it, we tell your email address and the account before, and nothing is paid for 72 hours.',
-    methods: {
-      bank_transfer: 'Bank transfer',
-      wire: 'Wire transfer',
-      crypto: 'Cryptocurrency',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Account holder',
       iban: 'IBAN',
@@ -236,7 +231,7 @@ export const en: PortalTexts = {
     private: 'It is kept encrypted, and only the people who pay you can open it.',
   },
   postbacks: {
-    intro: 'We send your referrals, commissions and payouts to an address of yours, signed, as they happen.',
+    intro: 'We send your referrals, commissions and payouts to a URL that you choose, signed, as they happen.',
     url: 'Address',
     url_hint: 'A public https address',
     description: 'Note',

@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { es as mails } from '../../program/partners/mails/es.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const es: PortalTexts = {
@@ -207,14 +209,7 @@ export const es: PortalTexts = {
     held: (until) => html`No se paga nada por él antes del ${until} (UTC), porque se ha cambiado.`,
     choose: 'Elija cómo quiere cobrar',
     warning: 'Si lo cambia, avisamos a su correo y a la cuenta anterior, y no se paga nada durante 72 horas.',
-    methods: {
-      bank_transfer: 'Transferencia bancaria',
-      wire: 'Transferencia internacional',
-      crypto: 'Criptomoneda',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Titular de la cuenta',
       iban: 'IBAN',

@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { fr as mails } from '../../program/partners/mails/fr.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const fr: PortalTexts = {
@@ -209,14 +211,7 @@ export const fr: PortalTexts = {
     choose: 'Choisissez comment vous souhaitez être payé',
     warning:
       'Si vous le modifiez, nous prévenons votre adresse e-mail et l’ancien compte, et rien n’est versé pendant 72 heures.',
-    methods: {
-      bank_transfer: 'Virement bancaire',
-      wire: 'Virement international',
-      crypto: 'Cryptomonnaie',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Titulaire du compte',
       iban: 'IBAN',

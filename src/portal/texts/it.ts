@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { it as mails } from '../../program/partners/mails/it.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const it: PortalTexts = {
@@ -206,14 +208,7 @@ export const it: PortalTexts = {
     held: (until) => html`Nulla vi viene versato prima del ${until} (UTC), perché è stato modificato.`,
     choose: 'Scelga come desidera essere pagato',
     warning: 'Se lo modifica, avvisiamo il Suo indirizzo e-mail e il conto precedente, e per 72 ore non si paga nulla.',
-    methods: {
-      bank_transfer: 'Bonifico bancario',
-      wire: 'Bonifico internazionale',
-      crypto: 'Criptovaluta',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Intestatario del conto',
       iban: 'IBAN',

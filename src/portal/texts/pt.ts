@@ -1,4 +1,6 @@
 import { html } from '../../pages/html.ts';
+import { pt as mails } from '../../program/partners/mails/pt.ts';
+import { methodNames } from './method_names.ts';
 import type { PortalTexts } from './texts.ts';
 
 export const pt: PortalTexts = {
@@ -206,14 +208,7 @@ export const pt: PortalTexts = {
     held: (until) => html`Nada é pago por ele antes de ${until} (UTC), porque foi alterado.`,
     choose: 'Escolha como quer ser pago',
     warning: 'Se o alterar, avisamos o seu e-mail e a conta anterior, e nada é pago durante 72 horas.',
-    methods: {
-      bank_transfer: 'Transferência bancária',
-      wire: 'Transferência internacional',
-      crypto: 'Criptomoeda',
-      paypal: 'PayPal',
-      wise: 'Wise',
-      stripe: 'Stripe',
-    },
+    methods: methodNames(mails),
     fields: {
       account_holder: 'Titular da conta',
       iban: 'IBAN',

@@ -1,5 +1,6 @@
 import type { Html } from '../../pages/html.ts';
 import type { SignInTexts } from '../../pages/sign_in.ts';
+import type { MailTexts } from '../../program/partners/mails/texts.ts';
 
 type Commission = 'pending' | 'approved' | 'due' | 'on_hold' | 'paid' | 'voided' | 'rejected';
 type Payout = 'pending' | 'processing' | 'paid' | 'failed';
@@ -167,7 +168,7 @@ export interface PortalTexts {
     held(until: Html): Html;
     choose: string;
     warning: string;
-    methods: Record<'bank_transfer' | 'wire' | 'crypto' | 'paypal' | 'wise' | 'stripe', string>;
+    methods: MailTexts['methods'];
     fields: Record<
       | 'account_holder'
       | 'iban'
