@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { override, type Schema, saidOutside, typesOf } from '../core/description/json_schema.ts';
 import type { Problem } from '../core/values/problem.ts';
+import { choiceOf, controlAttributes, fieldWith } from './field.ts';
 import { words } from './format.ts';
 import { type Html, html } from './html.ts';
 
@@ -170,28 +171,24 @@ export const inputs = (fields: Field[], typed: Typed, problem?: Problem): Html =
   html`${fields.map((field) => input(field, typed[field.name] ?? '', isAbout(field, problem) ? problem?.message : undefined))}`;
 
 function input(field: Field, value: string, error: string | undefined): Html {
-  const { name, label, description, is_required } = field;
-  const id = `field-${name.replaceAll('.', '-')}`;
-  const described = [...(description ? [`${id}-hint`] : []), ...(error ? [`${id}-error`] : [])].join(' ');
-  const attributes = html`id="${id}" name="${name}"${is_required && html` required`}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}`;
-  return html`<div class="field">
-<label for="${id}">${label}${!is_required && html` <span class="hint">(optional)</span>`}</label>
-${description && html`<p class="hint" id="${id}-hint">${description.replaceAll('`', '')}</p>`}
-${control(field, value, attributes)}
-${error && html`<p class="error" id="${id}-error">${error}</p>`}
-</div>
-`;
+  const parts = { ...field, hint: field.description.replaceAll('`', ''), error };
+  return fieldWith(parts, control(field, value, controlAttributes(parts)), 'optional');
 }
 
+const yes_or_no: [string, string][] = [
+  ['true', 'Yes'],
+  ['false', 'No'],
+];
+
 function control({ kind, options, is_required }: Field, value: string, attributes: Html): Html {
-  if (kind === 'choice' || kind === 'boolean') {
-    const choices = kind === 'boolean' ? ['true', 'false'] : options;
-    const named: Record<string, string> = kind === 'boolean' ? { true: 'Yes', false: 'No' } : {};
-    return html`<select ${attributes}>${(!is_required || value === '') && html`<option value=""></option>`}${choices.map(
-      (choice) =>
-        html`<option value="${choice}"${choice === value && html` selected`}>${named[choice] ?? choice}</option>`,
-    )}</select>`;
-  }
+  if (kind === 'boolean') return choiceOf(attributes, yes_or_no, value, is_required);
+  if (kind === 'choice')
+    return choiceOf(
+      attributes,
+      options.map((option) => [option, option]),
+      value,
+      is_required,
+    );
   if (kind === 'list' || kind === 'json' || kind === 'long')
     return html`<textarea ${attributes}>
 ${value}</textarea>${kind === 'list' && html`<p class="hint">One a line.</p>`}${kind === 'json' && html`<p class="hint">As JSON.</p>`}`;

@@ -1,6 +1,7 @@
 /** Forms of the portal, in the partner's language: each comes back with what was typed, and the error beside its field. */
 import { randomUUID } from 'node:crypto';
 import { Problem } from '../core/values/problem.ts';
+import { choiceOf, controlAttributes, errorOf, fieldId, fieldWith, hintOf, labelOf } from '../pages/field.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import type { PortalTexts } from './texts/texts.ts';
@@ -87,40 +88,36 @@ ${fields.map((field) => fieldHtml(texts, field, typed[field.name] ?? [], errors[
 }
 
 function fieldHtml({ general }: PortalTexts, field: PortalField, values: string[], error: string | undefined): Html {
-  const { name, label, hint, required, kind = 'text' } = field;
-  const id = `field-${name.replaceAll(/[^a-z0-9_]/gi, '-')}`;
-  const described = [...(hint ? [`${id}-hint`] : []), ...(error ? [`${id}-error`] : [])].join(' ');
-  const attributes = html`id="${id}" name="${name}"${required && html` required`}${field.autocomplete && html` autocomplete="${field.autocomplete}"`}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}`;
-  const said = html`${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}`;
-  const wrong = html`${error && html`<p class="error" id="${id}-error">${error}</p>`}`;
+  const { name, label, required = false, kind = 'text', options = [] } = field;
+  const parts = { ...field, error, is_required: required };
+  const id = fieldId(name);
   if (kind === 'checkbox') {
-    return html`<div class="field"><label for="${id}"><input type="checkbox" ${attributes} value="true"${values.includes('true') && html` checked`}> ${label}</label>
-${said}${wrong}</div>`;
+    return html`<div class="field"><label for="${id}"><input type="checkbox" ${controlAttributes(parts)} value="true"${values.includes('true') && html` checked`}> ${label}</label>
+${hintOf(parts)}${errorOf(parts)}</div>`;
   }
   if (kind === 'choices') {
-    return html`<fieldset class="field"><legend>${label}${!required && html` <span class="hint">(${general.optional})</span>`}</legend>${said}
-${(field.options ?? []).map(
+    return html`<fieldset class="field"><legend>${labelOf(parts, general.optional)}</legend>${hintOf(parts)}
+${options.map(
   ([value, option], nth) =>
     html`<label for="${id}-${nth}"><input type="checkbox" id="${id}-${nth}" name="${name}" value="${value}"${values.includes(value) && html` checked`}> ${option}</label>`,
-)}${wrong}</fieldset>`;
+)}${errorOf(parts)}</fieldset>`;
   }
-  return html`<div class="field"><label for="${id}">${label}${!required && html` <span class="hint">(${general.optional})</span>`}</label>
-${said}${control(field, values[0] ?? '', attributes)}${wrong}</div>`;
+  return fieldWith(parts, control(field, values[0] ?? '', controlAttributes(parts)), general.optional);
 }
 
-function control({ kind = 'text', options = [], required }: PortalField, value: string, attributes: Html): Html {
+function control(
+  { kind = 'text', options = [], required = false }: PortalField,
+  value: string,
+  attributes: Html,
+): Html {
   if (kind === 'long')
     return html`<textarea ${attributes}>
 ${value}</textarea>`;
   if (kind === 'file') return html`<input type="file" ${attributes} accept="application/pdf,image/png,image/jpeg">`;
-  if (kind !== 'choice') {
-    // A pattern of the browser's would refuse an address without its scheme; what is wrong is said in the partner's language.
-    const type = kind === 'email' || kind === 'date' ? kind : 'text';
-    return html`<input type="${type}" ${attributes} value="${value}" maxlength="2048">`;
-  }
-  return html`<select ${attributes}>${(!required || value === '') && html`<option value=""></option>`}${options.map(
-    ([option, name]) => html`<option value="${option}"${option === value && html` selected`}>${name}</option>`,
-  )}</select>`;
+  if (kind === 'choice') return choiceOf(attributes, options, value, required);
+  // A pattern of the browser's would refuse an address without its scheme; what is wrong is said in the partner's language.
+  const type = kind === 'email' || kind === 'date' ? kind : 'text';
+  return html`<input type="${type}" ${attributes} value="${value}" maxlength="2048">`;
 }
 
 /** The first value of a field, trimmed; undefined where it is empty. */
