@@ -1,3 +1,4 @@
+import { WindowCounts } from '../core/http/window_counts.ts';
 import { publicNetworkOf } from '../core/net/address.ts';
 import { Problem } from '../core/values/problem.ts';
 
@@ -9,20 +10,14 @@ const hour_ms = 3_600_000;
  * that they are. Private addresses are not counted: behind one stands a proxy that does not say for whom it asks.
  */
 export class ApplicationRate {
-  #hour = 0;
-  #counts = new Map<string, number>();
+  readonly #counts = new WindowCounts(hour_ms);
 
   /** @throws Problem rate_limit_exceeded */
   count(address: string, now_ms: number): void {
     const network = publicNetworkOf(address);
     if (network === undefined) return;
-    const hour = Math.floor(now_ms / hour_ms);
-    if (hour !== this.#hour) this.#counts = new Map();
-    this.#hour = hour;
-    const count = (this.#counts.get(network) ?? 0) + 1;
-    this.#counts.set(network, count);
-    if (count <= most_an_hour) return;
-    const headers = { 'Retry-After': String(Math.ceil(((hour + 1) * hour_ms - now_ms) / 1000)) };
+    if (this.#counts.add(network, now_ms) <= most_an_hour) return;
+    const headers = { 'Retry-After': String(Math.ceil((hour_ms - (now_ms % hour_ms)) / 1000)) };
     throw new Problem('rate_limit_exceeded', 'Too many applications from this address. Try again in an hour.', {
       headers,
     });

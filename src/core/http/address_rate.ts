@@ -2,6 +2,7 @@ import { sha256 } from '../encryption/vault.ts';
 import { rateLimited } from '../metrics/metrics.ts';
 import { publicNetworkOf } from '../net/address.ts';
 import { Problem } from '../values/problem.ts';
+import { WindowCounts } from './window_counts.ts';
 
 /** Keys that were valid in this process, by their SHA-256. Beyond this many, they are forgotten. */
 const most_known_keys = 10_000;
@@ -18,8 +19,7 @@ interface KeyOwner {
 export class AddressRate {
   readonly #limit: number;
   readonly #known_keys = new Map<string, KeyOwner>();
-  #used = new Map<string, number>();
-  #second = 0;
+  readonly #used = new WindowCounts(1_000);
 
   /** @param limit in each second; 0 for none */
   constructor(limit: number) {
@@ -30,9 +30,7 @@ export class AddressRate {
   count(address: string): void {
     const network = publicNetworkOf(address);
     if (network === undefined || this.#limit === 0) return;
-    const used = this.#usedBy(network) + 1;
-    this.#used.set(network, used);
-    if (used > this.#limit) throw this.#refusal();
+    if (this.#used.add(network) > this.#limit) throw this.#refusal();
   }
 
   /**
@@ -41,7 +39,7 @@ export class AddressRate {
    */
   requireLeft(address: string, authorization: string | undefined): void {
     const network = publicNetworkOf(address);
-    if (network === undefined || this.#limit === 0 || this.#usedBy(network) < this.#limit) return;
+    if (network === undefined || this.#limit === 0 || this.#used.of(network) < this.#limit) return;
     if (!this.#known_keys.has(digestOf(authorization))) throw this.#refusal();
   }
 
@@ -54,13 +52,6 @@ export class AddressRate {
   /** For the log alone: whose key it was when it was valid. */
   ownerOf(authorization: string | undefined): KeyOwner | undefined {
     return authorization === undefined ? undefined : this.#known_keys.get(digestOf(authorization));
-  }
-
-  #usedBy(network: string): number {
-    const second = Math.floor(performance.now() / 1_000);
-    if (second !== this.#second) this.#used = new Map();
-    this.#second = second;
-    return this.#used.get(network) ?? 0;
   }
 
   #refusal(): Problem {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { checkJsonText } from '../../core/http/json_text.ts';
+import { WindowCounts } from '../../core/http/window_counts.ts';
 import { rateLimited } from '../../core/metrics/metrics.ts';
 import { publicNetworkOf } from '../../core/net/address.ts';
 import { addressOf } from '../../core/net/client_address.ts';
@@ -22,22 +23,6 @@ const known_ms = 1_000;
 /** Beyond this many, keys are forgotten. */
 const most_keys = 1_000;
 
-/** Counts what is done in each second, by name. */
-class EachSecond {
-  #used = new Map<string, number>();
-  #second = 0;
-
-  /** @returns whether it is one of the first `most` of this second */
-  allows(name: string, most: number): boolean {
-    const second = Math.floor(performance.now() / 1_000);
-    if (second !== this.#second) this.#used = new Map();
-    this.#second = second;
-    const used = (this.#used.get(name) ?? 0) + 1;
-    this.#used.set(name, used);
-    return used <= most;
-  }
-}
-
 export interface Admitted<Body> {
   key: UsableKey;
   body: Body;
@@ -51,7 +36,7 @@ export interface Admitted<Body> {
 export class Admission {
   readonly #database: Database;
   readonly #server: FastifyInstance;
-  readonly #rate = new EachSecond();
+  readonly #used = new WindowCounts(1_000);
   readonly #known = new Map<string, { until: number; row: Promise<UsableKey | undefined> }>();
 
   constructor(database: Database, server: FastifyInstance) {
@@ -70,7 +55,7 @@ export class Admission {
   ): Promise<Admitted<Body>> {
     reply.header('Vary', 'Origin');
     const network = publicNetworkOf(addressOf(request));
-    if (network !== undefined && !this.#rate.allows(network, most_of_address)) {
+    if (network !== undefined && this.#used.add(network) > most_of_address) {
       throw tooMany(`An address may send ${most_of_address} requests in a second.`);
     }
     const sent = jsonOf(request.rawBody);
@@ -81,7 +66,7 @@ export class Admission {
     const origin = request.headers.origin ?? '';
     if (!key.allowed_origins.includes(origin)) throw notAllowed(origin);
     reply.headers({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Allow-Credentials': 'true' });
-    if (!this.#rate.allows(key.id, most_of_key)) throw tooMany('The key is used too often.');
+    if (this.#used.add(key.id) > most_of_key) throw tooMany('The key is used too often.');
     const { data: body, error } = schema.safeParse(sent);
     if (error) throw validationProblem(error, 'body', sent);
     return { key, body, sent: sent as Body, origin };
