@@ -308,6 +308,8 @@ export async function startReceiver(
   until(count: number): Promise<Received[]>;
 }> {
   const received: Received[] = [];
+  // Ports are used again: the worker of another test may still send to a receiver that had this one.
+  const path = `/hook/${crypto.randomUUID()}`;
   const take = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -317,6 +319,7 @@ export async function startReceiver(
     response.writeHead(await answer(one, received.length)).end('ok');
   };
   const server = createServer((request, response) => {
+    if (!request.url?.startsWith(path)) return void response.writeHead(404).end();
     take(request, response).catch((error) => {
       if (request.complete) throw error; // who sends may be killed amid a request
     });
@@ -327,7 +330,7 @@ export async function startReceiver(
     server.close();
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     received,
     events: () => [...new Map(received.map(({ body }) => [body.id, body])).values()],
     server,

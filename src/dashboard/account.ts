@@ -6,6 +6,7 @@ import { base32, newTotpSecret, totpUrl } from '../core/access/totp.ts';
 import { roles } from '../core/access/user.ts';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
+import { type Draft, queueMail } from '../mail/outgoing.ts';
 import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
@@ -117,7 +118,13 @@ export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
       );
     const secret = unsealed(visit, form.get('sealed') ?? '');
     const code = form.get('code') ?? '';
-    const is_kept = secret && (await ofService(visit, (tx) => keepTotp(tx, session, { secret, code }, services.vault)));
+    const is_kept =
+      secret &&
+      (await ofService(visit, async (tx) => {
+        const kept = await keepTotp(tx, session, { secret, code }, services.vault);
+        if (kept) await queueMail(tx, mailOfNewApp(session));
+        return kept;
+      }));
     if (!is_kept)
       return show(
         visit,
@@ -128,6 +135,19 @@ export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
     return reply.redirect('/dashboard/account', 303);
   });
 }
+
+/** Tells the person: whoever holds a session of theirs, or their mailbox, could have set it up. */
+const mailOfNewApp = ({ organization_id, email }: DashboardVisit['session']): Draft => ({
+  organization_id,
+  recipient: email,
+  subject: 'Your authenticator app for Rail was set up',
+  text: [
+    'An authenticator app was set up for your account, or replaced. Your other sessions were ended.',
+    '',
+    'If it was not you, tell an owner of the organization to remove you at once, and the operator to run `npx --no rail user forget-app`.',
+    '',
+  ].join('\n'),
+});
 
 function unsealed({ services }: DashboardVisit, sealed: string): Buffer | undefined {
   try {

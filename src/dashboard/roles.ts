@@ -18,21 +18,23 @@ const may: Record<Role, (scope: string) => boolean> = {
   viewer: () => false,
 };
 
-/** The scopes of a role: every read, and the changes that it may make. */
-export const scopesOf = (role: Role): string[] => [
-  '*:read',
-  ...[...known_scopes].filter((scope) => scope !== '*' && !isRead(scope) && may[role](scope)),
-];
+/** The scopes of a role: every read, and the changes that it may make. An owner has all, and can give them to a key. */
+export const scopesOf = (role: Role): string[] =>
+  role === 'owner'
+    ? ['*']
+    : ['*:read', ...[...known_scopes].filter((scope) => scope !== '*' && !isRead(scope) && may[role](scope))];
 
 /** Scopes that move money or open access: whoever uses them proves with a code that it is them. */
 const confirmed = ['payouts:send', 'payouts:write', 'keys:write', 'users:write'];
-/** Operations of other scopes that lead to the same: to where a partner is paid. */
-const confirmed_operations = ['partners.put_payout_method', 'partners.create_magic_link'];
+/** Operations of other scopes that lead to where a partner is paid. */
+const paying_operations = ['partners.put_payout_method', 'partners.create_magic_link'];
+/** Operations of other scopes that say whose word a sale is. */
+const trusting_operations = ['processors.put', 'processors.delete'];
 export const needsCode = ({ name, scope }: { name: string; scope: string }): boolean =>
-  confirmed.includes(scope) || confirmed_operations.includes(name);
+  confirmed.includes(scope) || paying_operations.includes(name) || trusting_operations.includes(name);
 
 export const mayDo = (role: Role, scope: string): boolean => isRead(scope) || may[role](scope);
 
 /** Whether a role may run an operation: a member says nowhere where a partner is paid, and signs in as none. */
 export const mayRun = (role: Role, { name, scope }: { name: string; scope: string }): boolean =>
-  mayDo(role, scope) && !(role === 'member' && confirmed_operations.includes(name));
+  mayDo(role, scope) && !(role === 'member' && paying_operations.includes(name));

@@ -4,6 +4,7 @@ import { endSession, openSession, type Person } from '../core/access/session.ts'
 import { withinDeadline } from '../core/http/deadline.ts';
 import type { Store, Tx } from '../core/postgres/transaction.ts';
 import { transaction } from '../core/postgres/transaction.ts';
+import { HourlyLimit } from './hourly_limit.ts';
 import { type Html, html } from './html.ts';
 import { notice, sendHtml } from './layout.ts';
 import { type Area, clearCookie, setCookie } from './person.ts';
@@ -34,6 +35,8 @@ export interface SignIn {
   task: string;
 }
 
+/** Links that are asked for from one address in an hour; how many a person is mailed is limited besides. */
+const most_asked_an_hour = 30;
 /** The most characters of an email address. */
 const most_email = 254;
 const service = (request: FastifyRequest) => ({ organization_id: null, request_id: request.id });
@@ -41,6 +44,7 @@ const service = (request: FastifyRequest) => ({ organization_id: null, request_i
 /** Adds `/dashboard/sign_in` and the like. */
 export function mountSignIn(app: FastifyInstance, store: Store, { area, textsFor, redeem, task }: SignIn): void {
   const home = `/${area}`;
+  const limit = new HourlyLimit(most_asked_an_hour);
   const show = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -103,6 +107,7 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
     const email = (formOf(request).get('email') ?? '').trim();
     if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > most_email)
       return show(request, reply, 400, (texts) => asking(texts, texts.invalid_email, email));
+    limit.count(request);
     await withinDeadline(request, 'pages', (asked) =>
       transaction(store, { ...service(request), asked }, async (tx) => {
         tx.enqueue(

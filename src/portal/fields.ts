@@ -49,9 +49,18 @@ export function errorsOf(
   const name =
     named[param] ??
     [...fields].sort((a, b) => b.length - a.length).find((one) => param === one || param.startsWith(`${one}.`));
-  if (name === undefined) return { '': `${general.failed}. ${problem.message}` };
+  if (name === undefined) return { '': `${general.failed}. ${textOf(problem, general)}` };
   if (problem.code === 'missing_parameter') return { [name]: general.required };
   return { [name]: problem.code === 'resource_already_exists' ? general.taken : general.invalid };
+}
+
+/** Says in the partner's language why something was refused. What only English says, the request's log has. */
+export function textOf({ status }: Problem, general: PortalTexts['general']): string {
+  if (status === 404) return general.not_found_text;
+  if (status === 403) return general.foreign_form;
+  if (status === 413) return general.too_large;
+  if (status === 429) return general.too_many;
+  return status >= 500 ? general.try_again : general.changed;
 }
 
 interface FormOptions {

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../core/http/deadline.ts';
-import { addressOf } from '../core/net/client_address.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import { allows } from '../core/resource/states.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
+import { HourlyLimit } from '../pages/hourly_limit.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
@@ -14,7 +14,6 @@ import { invitationOf } from '../program/partners/group_invitation.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
 import { type Program, program_states, programs } from '../program/programs/program.ts';
 import type { Question } from '../program/programs/questions.ts';
-import { ApplicationRate } from './application_rate.ts';
 import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
 import type { PortalTexts } from './texts/texts.ts';
@@ -44,10 +43,13 @@ interface Asked {
   texts: PortalTexts;
 }
 
+/** Applications from one address in an hour. */
+const most_an_hour = 20;
+
 const personal = ['email', 'first_name', 'last_name', 'company_name', 'website_url', 'country_code', 'language_code'];
 
 export function mountJoin(app: FastifyInstance, serving: Serving): void {
-  const rate = new ApplicationRate();
+  const limit = new HourlyLimit(most_an_hour);
   for (const path of ['/join/:subdomain', '/join/:subdomain/:slug']) {
     app.get(path, async (request, reply) => {
       const asked = askedBy(request, request.query);
@@ -63,7 +65,7 @@ export function mountJoin(app: FastifyInstance, serving: Serving): void {
       const place = await placeOf(serving, request);
       const refusal = refusalOf(serving, place, asked);
       if (refusal) return sendJoin(reply, place, asked, refusal);
-      rate.count(addressOf(request), Date.now());
+      limit.count(request);
       const errors = await apply(serving, request, place, asked, typed);
       if (errors) return sendJoin(reply, place, asked, { ...formPage(place, asked, typed, errors), status: 400 });
       const { join } = asked.texts;

@@ -10,6 +10,7 @@ import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
 import { mountSignIn } from '../pages/sign_in.ts';
 import { redeemMagicLink } from '../program/partners/magic_link.ts';
 import { mountEarnings } from './earnings.ts';
+import { textOf } from './fields.ts';
 import { sendPortal } from './frame.ts';
 import { homePage } from './home.ts';
 import { mountJoin } from './join.ts';
@@ -85,12 +86,11 @@ function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): F
   const language = languageOf(request);
   const { general } = textsIn(language);
   if (problem.details.headers) reply.headers(problem.details.headers);
-  const is_missing = problem.status === 404;
   return sendHtml(reply, problem.status, {
     language,
-    title: is_missing ? general.not_found : general.failed,
+    title: problem.status === 404 ? general.not_found : general.failed,
     of: general.portal,
-    content: html`${notice(is_missing ? general.not_found_text : problem.status >= 500 ? general.try_again : problem.message, true)}
+    content: html`${notice(textOf(problem, general), true)}
 <p><a href="/portal">${general.back}</a></p>`,
   });
 }

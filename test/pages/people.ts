@@ -30,10 +30,10 @@ export async function signedIn(
   merchant: Caller,
   role = 'owner',
   is_confirmed = false,
-): Promise<Browser & { user_id: string; email: string }> {
+): Promise<Browser & Colleague> {
   const { user_id, email, link } = await colleague(rail, merchant, role);
   const browser = browse(rail.address);
   await browser.submit((await browser.get(await link())).forms[0]);
   if (is_confirmed) await rail.query(sql`update core.session set confirmed_at = now() where user_id = ${user_id}`);
-  return { ...browser, user_id, email };
+  return { ...browser, user_id, email, link };
 }

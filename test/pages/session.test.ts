@@ -184,13 +184,17 @@ t.test('what opens access needs a code of an app, and the fifth wrong one ends t
   const sealed = Buffer.from(setup?.fields.sealed ?? '', 'base64');
   const secret = Buffer.from(rail.services.vault.decrypt(sealed, 'totp that is set up'), 'base64');
   t.match((await browser.submit(setup, { code: '000000' })).text, /code of the new app is not right/);
+  const elsewhere = browse(rail.address);
+  await elsewhere.submit((await elsewhere.get(await browser.link())).forms[0]);
   const step = Math.floor(Date.now() / 30_000);
   await browser.submit(setup, { code: codeAt(secret, step) });
+  t.equal((await elsewhere.get('/dashboard')).path, '/dashboard/sign_in', 'the other sessions end');
+  t.match(await mailTo(browser.email), /An authenticator app was set up[\s\S]*If it was not you/);
   const now = await browser.get('/dashboard/do/api_keys.create');
   t.notMatch(now.text, /Code of your app/, 'it was confirmed a moment ago');
   const made = await browser.submit(
     now.forms.find(({ action }) => action.endsWith('api_keys.create')),
-    { name: 'From a page', scopes: '*:read' },
+    { name: 'From a page', scopes: '*' },
   );
   t.equal(made.status, 200, made.text);
   t.match(made.text, /rail_live_/);
@@ -366,9 +370,30 @@ t.test('more sessions give no more guesses of a code in a day', async (t) => {
   t.match((await later.post('/dashboard/account/confirm', { code: rightCode() })).text, /Confirmed/);
 });
 
-t.test('a session of who was removed stays ended when they are added again', async (t) => {
+t.test('who was removed and is added again has neither session nor app', async (t) => {
   const browser = await signedIn(rail, merchant, 'member');
+  await rail.query(sql`update core.user_account set totp_secret = 'x', totp_step = 1 where id = ${browser.user_id}`);
   await merchant.delete(`/v1/users/${browser.user_id}`);
   t.match(await merchant.post('/v1/users', { email: browser.email }), { id: browser.user_id, status: 'active' });
+  t.same(await rail.query(sql`select totp_secret, totp_step from core.user_account where id = ${browser.user_id}`), [
+    { totp_secret: null, totp_step: null },
+  ]);
   t.equal((await browser.get('/dashboard')).path, '/dashboard/sign_in');
+});
+
+t.test('an address asks for 30 links an hour at most', async (t) => {
+  const ask = (address: string) =>
+    browse(rail.address).post(
+      '/dashboard/sign_in_link',
+      { email: `${crypto.randomUUID()}@team.example.com` },
+      { origin: rail.address, 'x-forwarded-for': address },
+    );
+  let page = await ask('93.184.215.7');
+  let asked = 1;
+  // Twice as many, where an hour ends amid them.
+  for (; page.status === 200 && asked <= 60; asked++) page = await ask('93.184.215.7');
+  t.ok(asked > 30);
+  t.equal(page.status, 429);
+  t.match(page.headers['retry-after'], /^\d+$/);
+  t.equal((await ask('93.184.215.8')).status, 200);
 });

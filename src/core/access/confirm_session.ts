@@ -54,7 +54,10 @@ async function mayTry(tx: Tx, { organization_id, user_id, id }: Session): Promis
   return goes_on === true && wrong_codes < most_wrong_a_day;
 }
 
-/** Keeps the secret of an app, once a code of it was given. To be run for the whole service. @returns whether the code is right */
+/**
+ * Keeps the secret of an app, once a code of it was given, and ends the other sessions of the user: they were opened by who had no such app. To be run for
+ * the whole service. @returns whether the code is right
+ */
 export async function keepTotp(
   tx: Tx,
   session: Session,
@@ -71,5 +74,8 @@ export async function keepTotp(
   await tx.all(sql`
     update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0
     where organization_id = ${session.organization_id} and id = ${session.id}`);
+  await tx.all(sql`
+    update core.session set revoked_at = ${tx.now}::timestamptz
+    where organization_id = ${session.organization_id} and user_id = ${user_id} and id <> ${session.id} and revoked_at is null`);
   return true;
 }

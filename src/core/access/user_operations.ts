@@ -93,7 +93,10 @@ export const userOperations: Operation[] = [
   }),
 ];
 
-/** Removes a person with their keys and sessions: one who is added again signs in again. What they are in products ends by a job. */
+/**
+ * Removes a person with their keys, their sessions and the app that makes their codes: one who is added again signs in again, and sets one up. What they
+ * are in products ends by a job.
+ */
 export async function removeUser(tx: Tx, user_id: string): Promise<void> {
   await users.update(tx, user_id, { removed_at: tx.now });
   await tx.all(sql`

@@ -47,6 +47,11 @@ export const de: PortalTexts = {
     not_found_text: 'Diese Seite gibt es nicht, oder sie gehört Ihnen nicht.',
     failed: 'Das hat nicht geklappt',
     try_again: 'Warten Sie einen Augenblick, und versuchen Sie es noch einmal.',
+    too_many: 'Das war zu oft. Versuchen Sie es später noch einmal.',
+    changed: 'Inzwischen hat sich etwas geändert. Laden Sie die Seite neu, und versuchen Sie es noch einmal.',
+    too_large: 'Was Sie gesendet haben, ist zu groß.',
+    foreign_form:
+      'Das Formular wurde nicht von dieser Seite gesendet. Öffnen Sie die Seite neu, und senden Sie es von dort.',
     back: 'Zurück',
     date: 'Datum',
     amount: 'Betrag',

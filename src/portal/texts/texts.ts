@@ -39,6 +39,10 @@ export interface PortalTexts {
     not_found_text: string;
     failed: string;
     try_again: string;
+    too_many: string;
+    changed: string;
+    too_large: string;
+    foreign_form: string;
     back: string;
     date: string;
     amount: string;
