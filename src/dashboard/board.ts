@@ -1,5 +1,5 @@
 /** The recruitment board: prospects by the stage that they are in, for one brand. */
-import { number, words } from '../pages/format.ts';
+import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
@@ -43,7 +43,7 @@ const chooser = (brands: Record_[], brand_id: string): Html =>
   )}</select></div><button>Show</button></form>`;
 
 const lane = ({ reader, role }: DashboardVisit, { stage, prospects, total_count }: Stage, brand_id: string): Html =>
-  html`<section aria-labelledby="stage-${stage}"><h2 id="stage-${stage}">${words(stage)} <span class="hint">${number(total_count, reader)}</span></h2>
+  html`<section aria-labelledby="stage-${stage}"><h2 id="stage-${stage}">${words(stage)} <span class="hint">${counted(total_count, reader)}</span></h2>
 ${prospects.map(
   ({ id, name, key, url }) =>
     html`<div class="card"><a href="/dashboard/prospects/${id}">${name ?? key ?? url ?? id}</a>${
@@ -51,5 +51,5 @@ ${prospects.map(
       html`<p><a class="hint" href="/dashboard/do/prospects.move?id=${id}">Move</a></p>`
     }</div>`,
 )}
-${total_count > prospects.length && html`<p><a href="/dashboard/prospects?${new URLSearchParams({ brand_id, stage })}">All ${number(total_count, reader)}</a></p>`}
+${total_count > prospects.length && html`<p><a href="/dashboard/prospects?${new URLSearchParams({ brand_id, stage })}">All ${counted(total_count, reader)}</a></p>`}
 ${total_count === 0 && html`<p class="hint">Nobody is in this stage.</p>`}</section>`;

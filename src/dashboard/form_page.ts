@@ -5,6 +5,7 @@ import { Problem } from '../core/values/problem.ts';
 import { type Field, fieldsOf, hasFieldOf, inputs, type Typed } from '../pages/form.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
+import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { recordFacts } from './record_page.ts';
 import { needsCode } from './roles.ts';
@@ -27,6 +28,8 @@ const missingParams = (operation: Operation, params: Record<string, string>): Fi
 interface FormState {
   params: Record<string, string>;
   typed: Typed;
+  /** Of the amounts that name none. */
+  currency: string;
   /** What an update showed first. */
   before?: Typed | undefined;
   problem?: Problem | undefined;
@@ -37,9 +40,10 @@ const isDangerous = ({ method, name }: Operation): boolean =>
   method === 'DELETE' || /\.(?:revoke|void|stop)$/.test(name);
 
 export function formContent(visit: DashboardVisit, operation: Operation, state: FormState): Html {
-  const { params, typed, before, problem, form_key = randomUUID() } = state;
+  const { params, typed, currency, before, problem, form_key = randomUUID() } = state;
   const missing = missingParams(operation, params);
-  const fields = [...missing, ...formFields(operation)];
+  const own = withUnits(formFields(operation), currency);
+  const fields = [...missing, ...own];
   const title = actionTitle(visit.catalog, operation);
   const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
   const back = params.id === undefined ? undefined : hrefOf(visit.catalog, params.id);
@@ -53,7 +57,7 @@ ${inputs(
   typed,
   problem,
 )}
-${inputs(formFields(operation), typed, problem)}
+${inputs(own, typed, problem)}
 ${operation.bulk_of && bulkField(typed)}
 ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>

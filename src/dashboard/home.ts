@@ -1,6 +1,6 @@
 /** The first page: what waits for a person, and the last thirty days. */
 
-import { money, number } from '../pages/format.ts';
+import { counted, money, number } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import type { Use } from '../pages/run.ts';
@@ -44,14 +44,13 @@ const noProgram = html`<p class="none">There is no program yet. <a href="/dashbo
 type Count = (typeof waiting)[number] & { count: number };
 
 async function countsOf({ catalog }: DashboardVisit, use: Use, program_id: string): Promise<Count[]> {
-  const counts: Count[] = [];
-  for (const one of waiting) {
-    const name = `${one.tag}.list`;
-    if (!catalog.operations.has(name)) continue;
-    const { total_count } = await use(name, { query: { program_id, limit: 1, status: one.status } });
-    counts.push({ ...one, count: total_count });
-  }
-  return counts;
+  const lists = waiting.filter(({ tag }) => catalog.operations.has(`${tag}.list`));
+  return Promise.all(
+    lists.map(async (one) => {
+      const { total_count } = await use(`${one.tag}.list`, { query: { program_id, limit: 1, status: one.status } });
+      return { ...one, count: total_count };
+    }),
+  );
 }
 
 const cards = ({ reader }: DashboardVisit, counts: Count[]): Html => {
@@ -59,7 +58,7 @@ const cards = ({ reader }: DashboardVisit, counts: Count[]): Html => {
   return html`<h2>Waiting for you</h2>${
     open.length === 0
       ? html`<p class="none">Nothing waits for you.</p>`
-      : html`<ul class="cards">${open.map((one) => html`<li><a class="card" href="${addressOf(one)}"><strong>${number(one.count, reader)}</strong>${one.title}</a></li>`)}</ul>`
+      : html`<ul class="cards">${open.map((one) => html`<li><a class="card" href="${addressOf(one)}"><strong>${counted(one.count, reader)}</strong>${one.title}</a></li>`)}</ul>`
   }`;
 };
 

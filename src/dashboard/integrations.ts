@@ -1,4 +1,5 @@
 /** Integrations: what connects the program to a site and to billing, and what is still missing. */
+import { counted } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { table } from '../pages/table.ts';
 import { mayDo } from './roles.ts';
@@ -26,7 +27,7 @@ export async function integrationsPage(visit: DashboardVisit) {
   const { program_id } = chosen;
   const content = html`<h2>Billing processors</h2>${processorTable(visit, program_id, processors)}
 <h2>The script for your pages</h2>${keyTable(visit, keys)}<p>${clicks > 0 ? html`Clicks arrive: <a href="/dashboard/clicks">the newest</a>.` : 'No click has arrived yet.'} <a href="/docs/snippet">/docs/snippet</a> says how to paste the script, and how to serve it from your own host.</p>
-<h2>Webhooks</h2><p>${endpoints > 0 ? html`<a href="/dashboard/webhook_endpoints">${endpoints} endpoints</a>.` : html`No endpoint yet. <a href="/dashboard/do/webhook_endpoints.create">Create one</a>; <a href="/docs/webhooks">/docs/webhooks</a> shows how to receive them.`}</p>
+<h2>Webhooks</h2><p>${endpoints > 0 ? html`<a href="/dashboard/webhook_endpoints">${counted(endpoints, visit.reader)} endpoints</a>.` : html`No endpoint yet. <a href="/dashboard/do/webhook_endpoints.create">Create one</a>; <a href="/docs/webhooks">/docs/webhooks</a> shows how to receive them.`}</p>
 <h2>API keys</h2><p><a href="/dashboard/api_keys">Keys</a> open the REST API. Keep them on your servers.</p>`;
   return { title: 'Integrations', content, chosen };
 }

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { type Schema, typesOf } from '../core/description/json_schema.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import { cursorsBeside } from '../pages/cursors.ts';
-import { type Field, fieldsOf } from '../pages/form.ts';
-import { number, words } from '../pages/format.ts';
+import { type Field, fieldsOf, typedOf, withZone } from '../pages/form.ts';
+import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { type Column, table } from '../pages/table.ts';
 import { actionTitle, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
@@ -46,6 +46,13 @@ export const filtersOf = (operation: Operation): Field[] => {
   const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !own_parameters.has(name)));
   return fieldsOf({ type: 'object', properties: others, required });
 };
+
+/** A query with the times of its filters as the API takes them. */
+export function withZones(operation: Operation, query: Record<string, string>): Record<string, string> {
+  const times = filtersOf(operation).filter(({ kind }) => kind === 'time');
+  const zoned = times.flatMap(({ name }) => (query[name] === undefined ? [] : [[name, withZone(query[name])]]));
+  return { ...query, ...Object.fromEntries(zoned) };
+}
 
 /** The relations that a list shows by name, and not by id. */
 const shown_relations = ['partner', 'customer', 'group', 'program'];
@@ -125,7 +132,7 @@ export function listContent(
   return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="/dashboard/do/${one.name}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
 ${filterForm(visit, operation, query, of)}
 ${listTable(visit, operation, data, nothing(catalog, creates, Object.keys(withoutCursor(query)).length > 0))}
-<p class="pages">${total_count !== undefined && html`<span>${number(total_count, reader)} in all</span>`}
+<p class="pages">${total_count !== undefined && html`<span>${counted(total_count, reader)} in all</span>`}
 ${previous && html`<a href="${page(previous)}">Previous page</a>`}
 ${next && html`<a href="${page(next)}">Next page</a>`}
 ${operation.stream && data.length > 0 && html`<a href="/dashboard/file/${operation.name}?${new URLSearchParams({ ...withoutCursor(given), format: 'csv' })}">All as CSV</a>`}</p>`;
@@ -162,16 +169,17 @@ function filterForm(
   const fields = filtersOf(operation);
   if (fields.length === 0) return false;
   const is_set = fields.some(({ name }) => query[name]);
+  const shown = typedOf(fields, query);
   return html`<details class="filters"${is_set && html` open`}><summary>Filters</summary>
 <form class="inline" action="${addressOf(visit.catalog, operation)}">
 ${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(({ name, label, options, kind }) => {
   const id = `filter-${name}`;
   const choices = kind === 'boolean' ? ['true', 'false'] : options;
-  return html`<div class="field"><label for="${id}">${label}</label>${
+  return html`<div class="field"><label for="${id}">${label}${kind === 'time' && ' (UTC)'}</label>${
     choices.length > 0
       ? html`<select id="${id}" name="${name}"><option value="">Any</option>${choices.map((one) => html`<option${one === query[name] && html` selected`}>${one}</option>`)}</select>`
-      : html`<input id="${id}" name="${name}" value="${query[name]}">`
+      : html`<input id="${id}" name="${name}" value="${shown[name]}"${kind === 'time' && html` type="datetime-local" step="any"`}>`
   }</div>`;
 })}
 <button>Filter</button><a href="${addressOf(visit.catalog, operation)}?${new URLSearchParams(of)}">Clear</a>

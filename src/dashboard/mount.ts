@@ -5,35 +5,28 @@ import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
-import { notFound, Problem } from '../core/values/problem.ts';
-import { bodyOf, typedOf } from '../pages/form.ts';
+import { Problem } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
-import { perform, type Reply, sendFile, type Use } from '../pages/run.ts';
+import { type Reply, sendFile, type Use } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
-import { confirm, mountAccount } from './account.ts';
+import { mountAccount } from './account.ts';
 import { boardPage } from './board.ts';
 import { actionTitle, catalogOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
-import {
-  bodyFields,
-  formContent,
-  formFields,
-  isConfirmed,
-  partsOf,
-  requireConfirmed,
-  resultContent,
-} from './form_page.ts';
+import { requireConfirmed } from './form_page.ts';
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
+import { inputOf, operationOf } from './input.ts';
 import { integrationsPage } from './integrations.ts';
 import { expansionOf, listContent, queryOf } from './list_page.ts';
+import { mountForms } from './mount_forms.ts';
 import { payoutRunPage } from './payout_run.ts';
 import { nameOf, recordContent, recordFacts } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
-import { mayRun, needsCode } from './roles.ts';
+import { needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { hrefOf } from './values.ts';
@@ -99,13 +92,6 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
   integrations: integrationsPage,
   payout_run: payoutRunPage,
 };
-
-/** @throws Problem resource_not_found where no operation has the name */
-function operationOf({ catalog }: DashboardVisit, name: string, is_read: boolean): Operation {
-  const found = catalog.operations.get(name);
-  if (!found || (found.method === 'GET') !== is_read) throw notFound('page', name);
-  return found;
-}
 
 function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard', async (request, reply) => {
@@ -176,19 +162,6 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     if (needsCode(operation)) requireConfirmed(visit);
     return sendFile(visit, reply, operation.name, inputOf(operation, request));
   });
-}
-
-/** The query of a page's address: the parameters of the operation's path, and the others. */
-function inputOf(
-  operation: Operation,
-  request: FastifyRequest,
-): { params: Record<string, string>; query: Record<string, string> } {
-  const names = paramsOf(operation);
-  const all = Object.entries(queryOf(request.query));
-  return {
-    params: Object.fromEntries(all.filter(([name]) => names.includes(name))),
-    query: Object.fromEntries(all.filter(([name]) => !names.includes(name))),
-  };
 }
 
 /** Shows what a GET answers: a list as a table, anything else as a record. */
@@ -262,133 +235,3 @@ const askForm = (operation: Operation, given: Record<string, string>) => {
       html`<div class="field"><label for="ask-${name}">${name}</label><input id="ask-${name}" name="${name}" value="${given[name]}"></div>`,
   )}<div><button>Show</button></div></form>`;
 };
-
-function mountForms(app: FastifyInstance, visiting: Visiting): void {
-  app.get('/dashboard/do/:name', async (request, reply) => {
-    const visit = visiting(request);
-    const operation = operationOf(visit, (request.params as { name: string }).name, false);
-    requireRole(visit, operation);
-    const { params, query: given } = inputOf(operation, request);
-    const { record, chosen } = await readPage(visit, async (use, { program_id }) => ({
-      record: {
-        ...(operation.method === 'PATCH' || operation.method === 'PUT'
-          ? await current(visit, use, operation, params)
-          : {}),
-        ...own(operation, program_id),
-      },
-    }));
-    const before = operation.method === 'PATCH' ? typedOf(bodyFields(operation), record) : undefined;
-    const typed = { ...typedOf(formFields(operation), record), ...given };
-    const content = formContent(visit, operation, { params, typed, before });
-    return sendDashboard(reply, visit, {
-      title: actionTitle(visit.catalog, operation),
-      content,
-      at: operation.tag,
-      chosen,
-    });
-  });
-
-  app.post('/dashboard/do/:name', async (request, reply) => {
-    const visit = visiting(request);
-    const operation = operationOf(visit, (request.params as { name: string }).name, false);
-    requireRole(visit, operation);
-    const sent = formOf(request);
-    const parts = partsOf(operation, sent);
-    const form_key = sent.get('form_key') ?? undefined;
-    try {
-      if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
-        await requireCode(visit, sent.get('code') ?? '');
-      const query_names = Object.keys(schemaOf(operation, 'query').properties ?? {});
-      const query = Object.fromEntries(
-        Object.entries(parts.typed).filter(([name, value]) => query_names.includes(name) && value !== ''),
-      );
-      const body = operation.bulk_of
-        ? (parsedBulk(parts.typed.bulk ?? '') as object)
-        : bodyOf(bodyFields(operation), parts.typed, parts.before);
-      const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
-      const back = sent.get('back') ?? '';
-      if (/^\/dashboard\/[a-z_]+$/.test(back)) return reply.redirect(back, 303);
-      return await answered(reply, visit, operation, answer);
-    } catch (error) {
-      if (!(error instanceof Problem) || error.status === 404) throw error;
-      const { chosen } = await readPage(visit, async () => ({}));
-      const content = formContent(visit, operation, { ...parts, problem: error, form_key: undefined });
-      return sendDashboard(
-        reply,
-        visit,
-        { title: actionTitle(visit.catalog, operation), content, at: operation.tag, chosen },
-        error.status,
-      );
-    }
-  });
-}
-
-/** What a form knows by itself: the program that was chosen. */
-const own = (operation: Operation, program_id: string | undefined): object =>
-  program_id !== undefined && schemaOf(operation, 'body').properties?.program_id ? { program_id } : {};
-
-/** The record that an update changes, as it is. */
-async function current(
-  { catalog }: DashboardVisit,
-  use: (name: string, input: { params: object }) => Promise<Reply>,
-  operation: Operation,
-  params: object,
-): Promise<object> {
-  const get = [...catalog.operations.values()].find((one) => one.method === 'GET' && one.path === operation.path);
-  if (!get || paramsOf(get).some((name) => !(name in params))) return {};
-  return use(get.name, { params }).catch((error) => {
-    if (error instanceof Problem && operation.method === 'PUT') return {};
-    throw error;
-  });
-}
-
-const parsedBulk = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Problem('invalid_json', 'The records are not valid JSON. Send an array of objects.');
-  }
-};
-
-/** A record has a page; what is shown once, or is no record, is shown here. */
-async function answered(
-  reply: FastifyReply,
-  visit: DashboardVisit,
-  operation: Operation,
-  answer: Reply,
-): Promise<FastifyReply> {
-  const title = actionTitle(visit.catalog, operation);
-  const href = typeof answer?.id === 'string' && !answer.deleted ? hrefOf(visit.catalog, answer.id) : undefined;
-  const is_plain = href && !('secret' in answer) && !(answer.warnings?.length > 0);
-  if (is_plain) return reply.redirect(`${href}?done=${encodeURIComponent(title)}`, 303);
-  const { chosen } = await readPage(visit, async () => ({}));
-  return sendDashboard(reply, visit, {
-    title,
-    content: resultContent(visit, operation, answer ?? {}),
-    at: operation.tag,
-    chosen,
-  });
-}
-
-/** @throws Problem insufficient_scope */
-function requireRole({ role }: DashboardVisit, operation: Operation): void {
-  const { scope, summary } = operation;
-  if (mayRun(role, operation)) return;
-  throw new Problem(
-    'insufficient_scope',
-    `Your role, ${role}, does not allow this: ${summary} Ask an owner or an admin.`,
-    { param: scope },
-  );
-}
-
-/** @throws Problem code_required */
-async function requireCode(visit: DashboardVisit, code: string): Promise<void> {
-  if (!visit.session.has_totp)
-    throw new Problem('code_required', 'Set up an authenticator app in your account first.', { param: 'code' });
-  if (!(await confirm(visit, code)))
-    throw new Problem(
-      'code_required',
-      'The code is not right, or was used. Wait for the next one. The fifth wrong code signs you out.',
-      { param: 'code' },
-    );
-}

@@ -1,6 +1,6 @@
 /** What stands below a record, besides its fields: the lists and the views that people look at together with it. */
 import type { Problem } from '../core/values/problem.ts';
-import { words } from '../pages/format.ts';
+import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
 import { below } from './below.ts';
@@ -44,7 +44,7 @@ export async function relatedContent(visit: DashboardVisit, use: Use, tag: strin
       ? listTable(visit, operation, answer.data, 'None yet.', filter ? [filter] : [])
       : recordFacts(visit, answer);
     parts.push(
-      html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${answer.total_count}</a></p>`}`,
+      html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`,
     );
   }
   return html`${parts}`;

@@ -1,6 +1,6 @@
 /** The review queue: applications that wait, the oldest first, each with its answers and the two decisions. */
 import { randomUUID } from 'node:crypto';
-import { time, words } from '../pages/format.ts';
+import { counted, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
 import { mayDo } from './roles.ts';
@@ -31,7 +31,7 @@ export async function reviewPage(visit: DashboardVisit) {
   const content =
     !waiting || waiting.data.length === 0
       ? html`<p class="none">No application waits for a decision.</p>`
-      : html`<p>${waiting.total_count} in all${waiting.total_count > most && `; the newest ${most} are shown`}.</p>
+      : html`<p>${counted(waiting.total_count, visit.reader)} in all${waiting.total_count > most && `; the newest ${most} are shown`}.</p>
 ${waiting.data.map((application) => card(visit, application, questions, partners.get(String(application.email))))}`;
   return { title: 'Applications to review', content, chosen };
 }

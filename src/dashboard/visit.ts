@@ -18,7 +18,7 @@ export interface DashboardVisit extends Visit {
 /** The program that a page is about, and those to choose from. */
 export interface Chosen {
   program_id: string | undefined;
-  programs: { id: string; name: string }[];
+  programs: { id: string; name: string; currency: string }[];
 }
 
 /** Makes the visit of a request. @throws SignInFirst */
@@ -54,11 +54,11 @@ export const readPage = <Result>(
 ): Promise<Result & { chosen: Chosen }> =>
   read(visit, async (use, tx) => {
     const { data } = await use('programs.list', { query: { limit: 100 } });
-    const programs = data.map(({ id, name }: { id: string; name: string }) => ({ id, name }));
+    const programs = (data as Chosen['programs']).map(({ id, name, currency }) => ({ id, name, currency }));
     const wanted = wantedProgram(visit.request);
     const chosen = {
       programs,
-      program_id: programs.find(({ id }: { id: string }) => id === wanted)?.id ?? programs.at(-1)?.id,
+      program_id: programs.find(({ id }) => id === wanted)?.id ?? programs.at(-1)?.id,
     };
     return { ...(await work(use, chosen, tx)), chosen };
   });

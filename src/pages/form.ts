@@ -11,7 +11,20 @@ export interface Field {
   name: string;
   label: string;
   description: string;
-  kind: 'text' | 'long' | 'number' | 'boolean' | 'choice' | 'list' | 'json';
+  /** `money` is in minor units, `percent` in basis points, and `rate` one of them: people type decimals, see the dashboard's `amounts.ts`. */
+  kind:
+    | 'text'
+    | 'long'
+    | 'number'
+    | 'money'
+    | 'percent'
+    | 'rate'
+    | 'boolean'
+    | 'choice'
+    | 'list'
+    | 'json'
+    | 'time'
+    | 'date';
   options: string[];
   is_required: boolean;
   is_nullable: boolean;
@@ -48,12 +61,11 @@ export function fieldsOf(schema: Schema, prefix = '', depth = 1): Field[] {
     const { own, is_nullable } = withoutNull(given);
     const is_required = prefix === '' && (schema.required ?? []).includes(key);
     if (own.properties && depth < most_depth && !is_nullable) return fieldsOf(own, `${name}.`, depth + 1);
-    const description = given.description ?? own.description ?? '';
     return [
       {
         name,
         label: words(name),
-        description: [description, unitOf(key)].join(' ').trim(),
+        description: given.description ?? own.description ?? '',
         is_required,
         is_nullable,
         ...kindOf(own, key),
@@ -76,23 +88,22 @@ function kindOf(schema: Schema, key: string): Pick<Field, 'kind' | 'options'> {
   if (options.length > 0) return { kind: 'choice', options };
   const [type, ...others] = typesOf(schema);
   if (type === undefined || others.length > 0 || schema.anyOf) return { kind: 'json', options };
-  if (type === 'integer' || type === 'number') return { kind: 'number', options };
+  if (type === 'integer') return { kind: unitOf(key), options };
+  if (type === 'number') return { kind: 'number', options };
   if (type === 'boolean') return { kind: 'boolean', options };
   if (type === 'array') return { kind: isOfTexts(schema) ? 'list' : 'json', options };
   if (type === 'object') return { kind: 'json', options };
+  if (schema.format === 'date-time') return { kind: 'time', options };
+  if (schema.format === 'date') return { kind: 'date', options };
   return {
     kind: ((schema.maxLength ?? 0) > 500 && !key.endsWith('url')) || long_texts.test(key) ? 'long' : 'text',
     options,
   };
 }
 
-/** The unit of a figure, where its name says it. */
-const unitOf = (key: string): string =>
-  key.endsWith('_minor')
-    ? 'In minor units: 1990 is 19.90.'
-    : key.endsWith('_bps')
-      ? 'In basis points: 2000 is 20 %.'
-      : '';
+/** The unit of an integer, where its name says it. */
+const unitOf = (key: string): Field['kind'] =>
+  key.endsWith('_minor') ? 'money' : key.endsWith('_bps') ? 'percent' : key === 'rate_value' ? 'rate' : 'number';
 
 const long_texts = /^(?:text|body|html|reason|rejection_reason|csv|xml|note|description)$/;
 const isOfTexts = ({ items }: Schema): boolean => items !== undefined && typesOf(items).join() === 'string';
@@ -110,6 +121,7 @@ function shown({ kind }: Field, value: unknown): string {
   if (value === null || value === undefined) return '';
   if (kind === 'json') return JSON.stringify(value, null, 2);
   if (kind === 'list' && Array.isArray(value)) return value.join('\n');
+  if (kind === 'time') return String(value).replace(/(?::00)?(?:\.000)?Z$/, '');
   return String(value);
 }
 
@@ -130,11 +142,20 @@ export function bodyOf(fields: Field[], typed: Typed, before?: Typed): Record<st
 
 const emptied = ({ is_nullable, kind }: Field): unknown => (is_nullable ? null : kind === 'list' ? [] : '');
 
+const is_figure = new Set<Field['kind']>(['number', 'money', 'percent', 'rate']);
+
+/** A time as browsers send it has no zone, and no seconds where they are 0: those of the dashboard are UTC. */
+export function withZone(typed: string): string {
+  const [, minute, second = ':00'] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?$/.exec(typed) ?? [];
+  return minute === undefined ? typed : `${minute}${second}Z`;
+}
+
 /** What cannot be read is passed on as it was typed, and refused by the schema, which names the field. */
 function read({ kind }: Field, value: string): unknown {
-  if (kind === 'number') return /^-?\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value;
+  if (is_figure.has(kind)) return /^-?\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value;
   if (kind === 'boolean') return value === 'true';
   if (kind === 'list') return value.split('\n').flatMap((line) => line.trim() || []);
+  if (kind === 'time') return withZone(value);
   if (kind !== 'json') return value.replaceAll('\r\n', '\n');
   try {
     return JSON.parse(value);
@@ -192,5 +213,8 @@ function control({ kind, options, is_required }: Field, value: string, attribute
   if (kind === 'list' || kind === 'json' || kind === 'long')
     return html`<textarea ${attributes}>
 ${value}</textarea>${kind === 'list' && html`<p class="hint">One a line.</p>`}${kind === 'json' && html`<p class="hint">As JSON.</p>`}`;
-  return html`<input ${attributes} value="${value}"${kind === 'number' && html` inputmode="numeric"`}>`;
+  if (kind === 'time')
+    return html`<input ${attributes} type="datetime-local" step="any" value="${value}"><p class="hint">UTC</p>`;
+  if (kind === 'date') return html`<input ${attributes} type="date" value="${value}">`;
+  return html`<input ${attributes} value="${value}"${is_figure.has(kind) && html` inputmode="${kind === 'number' ? 'numeric' : 'decimal'}"`}>`;
 }

@@ -34,6 +34,13 @@ export function money(amount_minor: number, currency: string, reader: Reader): s
 export const number = (value: number, reader: Reader): string =>
   formatOf(reader, 'number', () => new Intl.NumberFormat(reader.language)).format(value);
 
+/** Lists of a page are counted so far: further, a count costs more as they grow, and tells nobody more. */
+export const counts_to = 1_000;
+
+/** `total_count` of a list that a page has read: `12`, or `1,000+`. */
+export const counted = (total_count: number, reader: Reader): string =>
+  total_count === counts_to + 1 ? `${number(counts_to, reader)}+` : number(total_count, reader);
+
 const dates = (reader: Reader, name: string, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
   formatOf(reader, name, () => new Intl.DateTimeFormat(reader.language, { ...style, timeZone: reader.time_zone }));
 

@@ -17,6 +17,7 @@ import { correctDetails } from '../core/values/detail.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
 import { pathOfUnstorable } from '../core/values/texts/stored_text.ts';
 import { validationProblem } from '../core/values/validation.ts';
+import { counts_to } from './format.ts';
 
 /** The input of an operation, as JSON would have it. */
 export interface Input {
@@ -66,7 +67,7 @@ export function read<Result>(visit: Visit, work: (use: Use, tx: Tx) => Promise<R
           // A GET that writes what is due by now has a transaction of its own.
           if (operation.writes) return perform(visit, name, input);
           const given = check(visit, operation, input);
-          return operation.run({ ...given, tx, caller, services, asked: undefined, ahead: undefined });
+          return operation.run({ ...given, tx, caller, services, counts_to, asked: undefined, ahead: undefined });
         }, tx),
     ),
   );

@@ -46,8 +46,9 @@ export function list(options: ListOptions) {
   return {
     query: querySchema(options, filters),
     reply: replySchema(options.resource),
-    page: (tx: Tx, query: Record<string, unknown>, scopes: string[]): Promise<Page> =>
-      readPage(tx, options, filters, query as Query, scopes),
+    /** @param counts_to how far the total is counted where that takes counting: one more stands for all that is more. Exact where left out. */
+    page: (tx: Tx, query: Record<string, unknown>, scopes: string[], counts_to?: number): Promise<Page> =>
+      readPage(tx, options, filters, query as Query, scopes, counts_to),
     /** The whole list. */
     stream: (tx: Tx, query: Record<string, unknown>, scopes: string[], format: StreamFormat): Promise<RowStream> =>
       streamList(tx, options, filters, query as Query, scopes, format),
@@ -67,12 +68,13 @@ async function readPage(
   filters: Record<string, Filter>,
   query: Query,
   scopes: string[],
+  counts_to: number | undefined,
 ): Promise<Page> {
   const { resource, within, shown: condition } = options;
   const { limit = default_limit } = query;
   const cursor = cursorOf(query);
   const where = wheresOf(tx, options, filters, query, await condition?.(tx));
-  const statements = statementsOf(tx, options, where, cursor, limit);
+  const statements = statementsOf(tx, options, where, { cursor, limit, counts_to });
   const [position, { rows, count }] = await Promise.all([
     statements.position && tx.maybe<Position>(statements.position),
     options.finder && !condition
@@ -254,14 +256,15 @@ function statementsOf(
   tx: Tx,
   options: ListOptions,
   where: Wheres,
-  cursor: Cursor | undefined,
-  limit: number,
+  { cursor, limit, counts_to }: { cursor: Cursor | undefined; limit: number; counts_to: number | undefined },
 ): Statements {
   const { resource } = options;
+  const counted = sql`select from ${resource.from} where ${where.shown}`;
+  const bounded = counts_to === undefined ? counted : sql`${counted} limit ${counts_to + 1}`;
   return {
     position: cursor && positionStatement(tx, resource, where.cursor, cursor, where.parent),
     page: pageStatement(tx, options, where, cursor, limit),
-    count: where.total ?? sql`select count(*) as count from ${resource.from} where ${where.shown}`,
+    count: where.total ?? sql`select count(*) as count from (${bounded}) n`,
   };
 }
 

@@ -37,8 +37,8 @@ export function nestedListOperation(described: Described, { of, parent, where, c
     query: (query as z.ZodObject).omit({ parent_id: true }),
     reply,
     async run(context) {
-      const { tx, caller, services } = context;
-      const found = await page(tx, await ofParent(context), caller.scopes);
+      const { tx, caller, services, counts_to } = context;
+      const found = await page(tx, await ofParent(context), caller.scopes, counts_to);
       return shown ? { ...found, data: found.data.map((row) => shown(row, services)) } : found;
     },
     async stream(context) {

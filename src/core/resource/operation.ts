@@ -32,6 +32,8 @@ export interface Context<Params, Query, Body> {
   params: Params;
   query: Query;
   body: Body;
+  /** How far a list counts for its `total_count`, where that takes counting: see `list`. Exact where left out. */
+  counts_to?: number | undefined;
 }
 
 /** One of the requests that share a transaction. */
@@ -216,7 +218,7 @@ function listOperation(options: ListOptions): Operation {
     ...(options.list_doc ? { doc: options.list_doc } : {}),
     query,
     reply,
-    run: ({ tx, query, caller }) => page(tx, query as Record<string, unknown>, caller.scopes),
+    run: ({ tx, query, caller, counts_to }) => page(tx, query as Record<string, unknown>, caller.scopes, counts_to),
     stream: ({ tx, query, caller, format }) => stream(tx, query as Record<string, unknown>, caller.scopes, format),
   });
 }

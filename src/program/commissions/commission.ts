@@ -142,7 +142,8 @@ export const commissionOperations: Operation[] = [
     doc: 'Without `status`, those that are voided or rejected are left out: nobody will be paid for them. `from` (inclusive) and `to` (exclusive) apply to `mature_at`. `status=approved` lists the commissions that were approved by hand.',
     query: maturing.query,
     reply: maturing.reply,
-    run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
+    run: ({ tx, query, caller, counts_to }) =>
+      maturing.page(tx, query as Record<string, unknown>, caller.scopes, counts_to),
     stream: ({ tx, query, caller, format }) =>
       maturing.stream(tx, query as Record<string, unknown>, caller.scopes, format),
   }),

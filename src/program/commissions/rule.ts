@@ -16,7 +16,6 @@ import { links } from '../partners/link.ts';
 import { type Partner, partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
-import { countOf } from '../programs/tally.ts';
 import { isWithinBounds, rate_bound, rate_units, rule_bound_schema } from '../tracking/link.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
@@ -32,7 +31,6 @@ export const rules = resource({
   object: 'rule',
   plural: 'rules',
   table: 'program.rule',
-  total: countOf('program.rule', 't.deleted_at is null'),
   doc: 'How much a sale earns. One rule applies to a sale: a rule that names the partner before one that names the link, one that names a group or tag of the partner, and any other.',
   soft_delete: true,
   fields: {

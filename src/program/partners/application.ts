@@ -11,7 +11,6 @@ import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { program_states, programs } from '../programs/program.ts';
 import { checkAnswers } from '../programs/questions.ts';
-import { countOf } from '../programs/tally.ts';
 import { createPartner, person, queueForReview } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
 import { requireInvitation } from './group_invitation.ts';
@@ -48,7 +47,6 @@ export const applications = resource({
   plural: 'applications',
   table: 'program.application',
   unique: { application_one_pending_a_partner: null },
-  total: countOf('program.application'),
   doc: 'A request to join a program as a partner. It stays in the review queue until it is decided.',
   relations: { partner: partners, group: groups },
   fields: {

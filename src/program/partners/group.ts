@@ -12,14 +12,13 @@ import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { slugOf } from '../programs/slug.ts';
-import { countersOf, countOf, rowsOf } from '../programs/tally.ts';
+import { countersOf, rowsOf } from '../programs/tally.ts';
 
 export const groups = resource({
   object: 'group',
   plural: 'groups',
   table: 'program.partner_group',
   unique: { partner_group_slug_unique: 'slug', partner_group_one_default: null },
-  total: countOf('program.partner_group', 't.deleted_at is null'),
   soft_delete: true,
   hard_delete: 'program_id',
   doc: 'A set of partners that share commission rules and coupons. Every program has a default group.',

@@ -12,14 +12,12 @@ import { unmistakable } from '../../core/values/typed_code.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
-import { countOf } from '../programs/tally.ts';
 
 export const tags = resource({
   object: 'tag',
   plural: 'tags',
   table: 'program.tag',
   unique: { tag_name_unique: 'name' },
-  total: countOf('program.tag', 't.deleted_at is null'),
   soft_delete: true,
   hard_delete: 'program_id',
   doc: 'A label for partners. Commission rules can apply to partners with a certain tag.',

@@ -1,6 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
 
 /** Counts a program's records of a noun, of these kinds, from the sums that are kept as they are written. */
 export const totalOf =
@@ -10,12 +9,6 @@ export const totalOf =
     select coalesce(sum(n.rows), 0)::bigint as count
     from program.totals_of(${tx.organization_id}, ${[subject_id]}) n
     where n.noun = ${noun} and ${kinds}`;
-
-/** Counts the rows of a program in a table: for tables of few rows. */
-export const countOf =
-  (table: string, alive = 'true') =>
-  (tx: Tx, program_id: string): Sql =>
-    sql`select count(*) as count from ${raw(table)} t where ${tenant(tx)} and t.program_id = ${program_id} and ${raw(alive)}`;
 
 /** A counter of a subject `s`: which column is added up, over which of the subject's totals `n`. */
 export interface Counter {

@@ -10,7 +10,6 @@ import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { kinds, severities } from '../programs/raise_flag.ts';
-import { countOf } from '../programs/tally.ts';
 import { click_velocity, conversion_velocity, refund_rate, same_ip } from './risk_threshold.ts';
 
 const resolutions = ['confirmed', 'dismissed'] as const;
@@ -35,7 +34,6 @@ export const riskFlags = resource({
   plural: 'risk_flags',
   table: 'program.risk_flag',
   unique: { risk_flag_one_open: null },
-  total: countOf('program.risk_flag'),
   doc: 'A sign of possible fraud, raised by a monitoring rule and resolved by a person. There is at most one open flag of a kind for a partner or customer. Flags do not change commissions.',
   relations: { partner: partners, customer: customers },
   fields: {

@@ -59,8 +59,8 @@ export const doNotContactOperations: Operation[] = [
       'Lists do-not-contact entries: addresses, domains and prospects that are barred from outreach, newest first.',
     query: log.query,
     reply: log.reply,
-    async run({ tx, query, caller, services: { vault } }) {
-      const page = await log.page(tx, query as Record<string, unknown>, caller.scopes);
+    async run({ tx, query, caller, counts_to, services: { vault } }) {
+      const page = await log.page(tx, query as Record<string, unknown>, caller.scopes, counts_to);
       return { ...page, data: page.data.map((row) => openedEntry(vault, row as unknown as Suppression)) };
     },
     async stream({ tx, query, caller, format, services: { vault } }) {

@@ -1,0 +1,155 @@
+/** The forms of all operations: `/dashboard/do/<operation>` shows one, and takes what it sends. */
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Operation } from '../core/resource/operation.ts';
+import { Problem } from '../core/values/problem.ts';
+import { bodyOf, type Field, type Typed, typedOf } from '../pages/form.ts';
+import { perform, type Reply } from '../pages/run.ts';
+import { formOf } from '../pages/sign_in.ts';
+import { confirm } from './account.ts';
+import { currencyOf, decimalsIn, hasAmounts, integersIn } from './amounts.ts';
+import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
+import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultContent } from './form_page.ts';
+import { sendDashboard } from './frame.ts';
+import { inputOf, operationOf } from './input.ts';
+import { mayRun, needsCode } from './roles.ts';
+import { hrefOf } from './values.ts';
+import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
+
+export function mountForms(app: FastifyInstance, visiting: Visiting): void {
+  app.get('/dashboard/do/:name', async (request, reply) => {
+    const visit = visiting(request);
+    const operation = operationOf(visit, (request.params as { name: string }).name, false);
+    requireRole(visit, operation);
+    const { params, query: given } = inputOf(operation, request);
+    const { record, currency, chosen } = await readPage(visit, async (use, chosen) => ({
+      record: {
+        ...(operation.method === 'PATCH' || operation.method === 'PUT'
+          ? await current(visit, use, operation, params)
+          : {}),
+        ...own(operation, chosen.program_id),
+      },
+      currency: await formCurrency(visit, use, operation, { params, typed: given }, chosen),
+    }));
+    const shown = (fields: Field[]) => decimalsIn(fields, typedOf(fields, record), currency);
+    const before = operation.method === 'PATCH' ? shown(bodyFields(operation)) : undefined;
+    const typed = { ...shown(formFields(operation)), ...given };
+    const content = formContent(visit, operation, { params, typed, before, currency });
+    return sendDashboard(reply, visit, {
+      title: actionTitle(visit.catalog, operation),
+      content,
+      at: operation.tag,
+      chosen,
+    });
+  });
+
+  app.post('/dashboard/do/:name', async (request, reply) => {
+    const visit = visiting(request);
+    const operation = operationOf(visit, (request.params as { name: string }).name, false);
+    requireRole(visit, operation);
+    const sent = formOf(request);
+    const parts = partsOf(operation, sent);
+    const form_key = sent.get('form_key') ?? undefined;
+    const { currency, chosen } = await readPage(visit, async (use, chosen) => ({
+      currency: await formCurrency(visit, use, operation, parts, chosen),
+    }));
+    const integers = (typed: Typed) => integersIn(formFields(operation), typed, currency);
+    try {
+      if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
+        await requireCode(visit, sent.get('code') ?? '');
+      const query_names = Object.keys(schemaOf(operation, 'query').properties ?? {});
+      const query = Object.fromEntries(
+        Object.entries(parts.typed).filter(([name, value]) => query_names.includes(name) && value !== ''),
+      );
+      const body = operation.bulk_of
+        ? (parsedBulk(parts.typed.bulk ?? '') as object)
+        : bodyOf(bodyFields(operation), integers(parts.typed), parts.before && integers(parts.before));
+      const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
+      const back = sent.get('back') ?? '';
+      if (/^\/dashboard\/[a-z_]+$/.test(back)) return reply.redirect(back, 303);
+      return await answered(reply, visit, operation, answer);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status === 404) throw error;
+      const content = formContent(visit, operation, { ...parts, currency, problem: error, form_key: undefined });
+      return sendDashboard(
+        reply,
+        visit,
+        { title: actionTitle(visit.catalog, operation), content, at: operation.tag, chosen },
+        error.status,
+      );
+    }
+  });
+}
+
+/** The currency of a form's amounts; of no matter where it has none. */
+const formCurrency = async (...of: Parameters<typeof currencyOf>): Promise<string> =>
+  hasAmounts(formFields(of[2])) ? currencyOf(...of) : 'USD';
+
+/** What a form knows by itself: the program that was chosen. */
+const own = (operation: Operation, program_id: string | undefined): object =>
+  program_id !== undefined && schemaOf(operation, 'body').properties?.program_id ? { program_id } : {};
+
+/** The record that an update changes, as it is. */
+async function current(
+  { catalog }: DashboardVisit,
+  use: (name: string, input: { params: object }) => Promise<Reply>,
+  operation: Operation,
+  params: object,
+): Promise<object> {
+  const get = [...catalog.operations.values()].find((one) => one.method === 'GET' && one.path === operation.path);
+  if (!get || paramsOf(get).some((name) => !(name in params))) return {};
+  return use(get.name, { params }).catch((error) => {
+    if (error instanceof Problem && operation.method === 'PUT') return {};
+    throw error;
+  });
+}
+
+const parsedBulk = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem('invalid_json', 'The records are not valid JSON. Send an array of objects.');
+  }
+};
+
+/** A record has a page; what is shown once, or is no record, is shown here. */
+async function answered(
+  reply: FastifyReply,
+  visit: DashboardVisit,
+  operation: Operation,
+  answer: Reply,
+): Promise<FastifyReply> {
+  const title = actionTitle(visit.catalog, operation);
+  const href = typeof answer?.id === 'string' && !answer.deleted ? hrefOf(visit.catalog, answer.id) : undefined;
+  const is_plain = href && !('secret' in answer) && !(answer.warnings?.length > 0);
+  if (is_plain) return reply.redirect(`${href}?done=${encodeURIComponent(title)}`, 303);
+  const { chosen } = await readPage(visit, async () => ({}));
+  return sendDashboard(reply, visit, {
+    title,
+    content: resultContent(visit, operation, answer ?? {}),
+    at: operation.tag,
+    chosen,
+  });
+}
+
+/** @throws Problem insufficient_scope */
+function requireRole({ role }: DashboardVisit, operation: Operation): void {
+  const { scope, summary } = operation;
+  if (mayRun(role, operation)) return;
+  throw new Problem(
+    'insufficient_scope',
+    `Your role, ${role}, does not allow this: ${summary} Ask an owner or an admin.`,
+    { param: scope },
+  );
+}
+
+/** @throws Problem code_required */
+async function requireCode(visit: DashboardVisit, code: string): Promise<void> {
+  if (!visit.session.has_totp)
+    throw new Problem('code_required', 'Set up an authenticator app in your account first.', { param: 'code' });
+  if (!(await confirm(visit, code)))
+    throw new Problem(
+      'code_required',
+      'The code is not right, or was used. Wait for the next one. The fifth wrong code signs you out.',
+      { param: 'code' },
+    );
+}
