@@ -1,6 +1,6 @@
 /** A partner's own postbacks: where events are sent, and what was sent. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Problem } from '../core/values/problem.ts';
+import { Problem } from '../core/values/problem.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
@@ -11,9 +11,6 @@ import { copyable, cursorOf, doneNotice, pager, sendPortal, utc } from './frame.
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const idOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
-
-/** A program has room for 50 endpoints in all. */
-const most_postbacks = 3;
 
 const actions: Record<string, string> = {
   ping: 'webhook_endpoints.ping',
@@ -47,9 +44,7 @@ export function mountPostbacks(app: FastifyInstance, visiting: Visiting): void {
   app.post('/portal/postbacks', async (request, reply) => {
     const visit = visiting(request);
     const typed = typedIn(formOf(request));
-    const { me, count } = await readPage(visit, async (use, me) => ({ count: (await ownOf(use, me)).length }));
-    if (count >= most_postbacks)
-      return showAll(reply, visit, {}, { typed, errors: { '': me.texts.postbacks.most } }, 400);
+    const { me } = await readPage(visit, async () => ({}));
     const description = one(typed, 'description');
     const body = {
       program_id: me.program.id,
@@ -61,7 +56,8 @@ export function mountPostbacks(app: FastifyInstance, visiting: Visiting): void {
       const { id, secret } = await performBeyond(visit, 'webhook_endpoints.create', body, one(typed, 'form_key'));
       return showSecret(reply, me, id, secret);
     } catch (problem) {
-      const errors = errorsOf(problem, me.texts, ['url', 'description']);
+      const has_all = problem instanceof Problem && problem.code === 'plan_limit_reached';
+      const errors = has_all ? { '': me.texts.postbacks.most } : errorsOf(problem, me.texts, ['url', 'description']);
       return showAll(reply, visit, {}, { typed, errors }, (problem as Problem).status);
     }
   });

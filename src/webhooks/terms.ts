@@ -1,6 +1,6 @@
 import type { DeliveryTerms } from '../core/description/openapi_webhooks.ts';
 import type { Schedule } from '../core/jobs/schedule.ts';
-import { most_endpoints } from './endpoints/create_endpoint.ts';
+import { most_endpoints, most_postbacks } from './endpoints/create_endpoint.ts';
 import { listed, postbackFamilies } from './endpoints/postback.ts';
 import { overlap_ms } from './endpoints/secret.ts';
 import { switch_off } from './endpoints/switch_off.ts';
@@ -28,6 +28,7 @@ export const terms = (policy: EventPolicy): DeliveryTerms => ({
   overlap_ms,
   kept_days,
   most_endpoints,
+  most_postbacks,
   switch_off,
 });
 

@@ -182,7 +182,7 @@ t.test('postbacks: the secret once, a test, the log, sent again; three at most',
   const full = await browser.submit(formAt(await browser.get('/portal/postbacks'), '/portal/postbacks'), {
     url: received.url,
   });
-  t.equal(full.status, 400);
+  t.equal(full.status, 402);
   t.equal((await shop.list('webhook_endpoints')).length, 3);
   t.match((await browser.submit(formAt(await browser.get(at), `${at}/delete`))).path, '/portal/postbacks?done=saved');
   t.equal((await browser.get(at)).status, 404);

@@ -55,22 +55,28 @@ async function touched(create: () => Promise<unknown>): Promise<number> {
 }
 
 /** So many copies of a row, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
-async function copy(table: string, row: Json, differing: Record<string, string>): Promise<void> {
+async function copyTo(table: string, row: Json, differing: Record<string, string>): Promise<void> {
   const [{ columns } = { columns: '' }] = await rail.query<{ columns: string }>(sql`
     select string_agg(quote_ident(a.attname), ', ') as columns from pg_attribute a
-    where a.attrelid = ${`program.${table}`}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    where a.attrelid = ${table}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
       and a.attname not in ('inserted_in', 'changed_in')`);
   const values = columns
     .split(', ')
     .map((column) =>
       column === 'id' ? `core.new_id(split_part(s.id, '_', 1))` : (differing[column] ?? `s.${column}`),
     );
-  const into = raw(`program.${table}`);
-  await rail.query(sql`alter table ${into} disable trigger touched`);
+  const into = raw(table);
   await rail.query(sql`
     insert into ${into} (${raw(columns)}) select ${raw(values.join())} from ${into} s, generate_series(1, ${many}) as n
     where s.organization_id = ${organization_id} and s.id = ${row.id}`);
-  await rail.query(sql`alter table ${into} enable trigger touched`);
+}
+
+/** The same of a table whose changes are measured. */
+async function copy(table: string, row: Json, differing: Record<string, string>): Promise<void> {
+  const measured = raw(`program.${table}`);
+  await rail.query(sql`alter table ${measured} disable trigger touched`);
+  await copyTo(`program.${table}`, row, differing);
+  await rail.query(sql`alter table ${measured} enable trigger touched`);
 }
 
 const partner = await shop.partner();
@@ -183,4 +189,38 @@ t.test(`checks for fraud look at no more behind ${2 * many} others than behind $
     t.ok((before[name] as number) > 20, 'something is measured');
     t.ok(now <= 1.1 * (before[name] as number) + more, `${name}: ${before[name]}, then ${now}`);
   }
+});
+
+t.test(`an event looks at no more endpoints behind ${many} postbacks of another partner`, async (t) => {
+  const read = sql`
+    select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as blocks from pg_class c
+    where c.relnamespace = 'webhooks'::regnamespace and c.relname like 'endpoint%'`;
+  const looked = async () => {
+    const counts: number[] = [];
+    for (let nth = 0; nth < 3; nth++) {
+      await shop.sale({ customer_id: customer.id });
+      await transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
+        const before = await tx.one<{ blocks: number }>(read);
+        await tx.all(sql`select taken from webhooks.fan_out(1000)`);
+        counts.push((await tx.one<{ blocks: number }>(read)).blocks - before.blocks);
+      });
+    }
+    return Math.min(...counts);
+  };
+  const [own, postback] = await Promise.all(
+    [{}, { partner_id: other.id }].map((fields) =>
+      shop.merchant.post('/v1/webhook_endpoints', {
+        ...{ program_id: shop.program_id, url: 'http://127.0.0.1:9/' },
+        ...fields,
+      }),
+    ),
+  );
+  t.ok(own && postback);
+  const before = await looked();
+  await copyTo('webhooks.endpoint', postback as Json, {});
+  await rail.query(sql`analyze webhooks.endpoint`);
+  const now = await looked();
+  t.comment(`${before}, ${now}`);
+  t.ok(before > 1, 'something is measured');
+  t.ok(now <= before + 5, `${before} at first, ${now} then`);
 });

@@ -87,13 +87,14 @@ begin
     join webhooks.endpoint e
       on e.program_id = t.program_id
       and e.organization_id = t.organization_id
+      -- As the index has it: however many other partners have postbacks, they are not read.
+      and coalesce(e.partner_id, '') = any (array['', case when t.for_partner then t.partner_id end])
       and e.status = 'enabled'
       and e.deleted_at is null
       and e.livemode = t.livemode
       and e.listens_from < t.position
       and (e.listens_until is null or t.position < e.listens_until)
       and (e.event_types = '{}' or t.type = any (e.event_types))
-      and (e.partner_id is null or (e.partner_id = t.partner_id and t.for_partner))
     order by t.position
   ),
   numbered as materialized (

@@ -93,12 +93,12 @@ An organization can run ${most_of_organization} reports at once. Others wait for
 ];
 
 const ofWebhooks = ({ path, delivery }: Pick<Described, 'path' | 'delivery'>) => {
-  const { timeout_ms, waits_s, overlap_ms, kept_days, most_endpoints, switch_off } = delivery;
+  const { timeout_ms, waits_s, overlap_ms, kept_days, most_endpoints, most_postbacks, switch_off } = delivery;
   const { subject, delivery_prefix, postbacks, envelope_doc, https_only, names_requests, lists_all } = delivery;
   return [
     {
       title: 'Webhooks',
-      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public ${https_only ? '`https`' : '`http` or `https`'} address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event. To keep personal data from a receiver, create its endpoint with \`personal_data: false\`: the fields with personal data are null there, in retries, replays and test events too, and email addresses in texts and URLs are \`hidden\`.
+      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}${postbacks ? `, and ${most_postbacks} postbacks of each ${postbacks.noun}` : ''}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public ${https_only ? '`https`' : '`http` or `https`'} address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event. To keep personal data from a receiver, create its endpoint with \`personal_data: false\`: the fields with personal data are null there, in retries, replays and test events too, and email addresses in texts and URLs are \`hidden\`.
 
 **Body.** \`{${envelopeKeys(delivery).join(', ')}}\`. ${envelope_doc}
 

@@ -49,6 +49,7 @@ export interface DeliveryTerms {
   /** The retention of events and deliveries, which is how far back they can be replayed. */
   kept_days: number;
   most_endpoints: number;
+  most_postbacks: number;
   /** The rule that disables a failing endpoint. */
   switch_off: { least_failures: number; within_days: number; span_days: number };
 }

@@ -15,6 +15,8 @@ import { requirePostback } from './postback.ts';
 import { newSecret } from './secret.ts';
 
 export const most_endpoints = 50;
+/** Postbacks of a partner, who adds them in the portal: they take no room from the endpoints of the program. */
+export const most_postbacks = 3;
 
 export function createEndpointOperation(policy: EventPolicy): Operation {
   const { subject, owner } = policy;
@@ -111,7 +113,7 @@ export async function createEndpoint(
 ): Promise<{ id: string; secret: string | null }> {
   requirePublic(address, services, policy);
   requireChatAddress(type, address, services);
-  await requireRoom(tx, policy, subject_id);
+  await requireRoom(tx, policy, { subject_id, owner_id });
   const endpoint_id = newId(policy.endpoint_prefix);
   const secret = isChat(type) ? null : newSecret();
   await endpointsOf(policy).insert(tx, {
@@ -129,13 +131,22 @@ export async function createEndpoint(
   return { id: endpoint_id, secret };
 }
 
-/** "At most 50 per program": counted under the program's row lock. */
-async function requireRoom(tx: Tx, policy: EventPolicy, subject_id: string): Promise<void> {
+/** "At most 50 per program": counted under the program's row lock, and those of each partner by themselves, so that no partner leaves others without room. */
+async function requireRoom(
+  tx: Tx,
+  policy: EventPolicy,
+  { subject_id, owner_id }: Pick<NewEndpoint, 'subject_id' | 'owner_id'>,
+): Promise<void> {
   const { from, alive } = endpointsOf(policy);
   const { count } = await tx.one<{ count: number }>(sql`
-    select count(*) as count from ${from} where t.organization_id = ${tx.organization_id} and t.program_id = ${subject_id} and ${alive}`);
-  if (count < most_endpoints) return;
-  const noun = subjectNoun(policy);
-  const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most_endpoints} webhook endpoints. Delete one first.`;
-  throw new Problem('plan_limit_reached', message, policy.subject ? { param: policy.subject.field } : {});
+    select count(*) as count from ${from}
+    where t.organization_id = ${tx.organization_id} and t.program_id = ${subject_id} and coalesce(t.partner_id, '') = ${owner_id ?? ''} and ${alive}`);
+  const [most, { field, resource } = { field: undefined, resource: undefined }] =
+    owner_id === undefined
+      ? [most_endpoints, policy.subject ?? undefined]
+      : [most_postbacks, policy.owner ?? undefined];
+  if (count < most) return;
+  const noun = resource?.object.replaceAll('_', ' ') ?? subjectNoun(policy);
+  const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most} webhook endpoints. Delete one first.`;
+  throw new Problem('plan_limit_reached', message, field ? { param: field } : {});
 }

@@ -210,12 +210,31 @@ t.test('a private address is refused when it is saved, unless the service is tol
   t.equal((await merchant.patch(path, { description: 'no new address' })).url, 'https://hooks.acme.com/rail');
 });
 
-t.test('a program has at most 50 endpoints', async (t) => {
+t.test('a program has at most 50 endpoints, and a partner 3 postbacks, which take no room of the others', async (t) => {
   const program_id = await newProgram();
-  await Promise.all(
-    Array.from({ length: 50 }, (_, port) => newEndpoint({ program_id, url: `http://127.0.0.1:${port + 9000}/` })),
+  const partners = await Promise.all(
+    ['ada', 'grace'].map((handle) =>
+      merchant.post('/v1/partners', { program_id, email: `${handle}@partner.example.com`, handle }),
+    ),
   );
-  const answer = await merchant.request('POST', '/v1/webhook_endpoints', { program_id, url: 'http://127.0.0.1:9999/' });
-  t.equal(answer.status, 402);
-  t.match(answer.body, { error: { code: 'plan_limit_reached' } });
+  const make = (count: number, fields: object) =>
+    Promise.all(
+      Array.from({ length: count }, (_, port) =>
+        merchant.request('POST', '/v1/webhook_endpoints', {
+          ...{ program_id, url: `http://127.0.0.1:${port + 9000}/` },
+          ...fields,
+        }),
+      ),
+    );
+  const postbacks = await Promise.all(partners.map(({ id }) => make(4, { partner_id: id })));
+  const program = await make(51, {});
+  for (const [answers, room, param] of [
+    [postbacks[0], 3, 'partner_id'],
+    [postbacks[1], 3, 'partner_id'],
+    [program, 50, 'program_id'],
+  ] as const) {
+    t.equal(answers?.filter(({ status }) => status === 201).length, room);
+    const [refused] = answers?.filter(({ status }) => status !== 201) ?? [];
+    t.match(refused, { status: 402, body: { error: { code: 'plan_limit_reached', param } } });
+  }
 });
