@@ -40,6 +40,7 @@ import { payoutStatementOperations } from './payouts/payout_statement.ts';
 import { sendOperations } from './payouts/sending/send.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { processorOperations } from './processors/connect.ts';
+import { mountDemoStripe } from './processors/demo.ts';
 import { inboxOperations } from './processors/inbox.ts';
 import { mountProcessorWebhooks } from './processors/intake.ts';
 import { backfillOperations } from './processors/start_backfill.ts';
@@ -146,5 +147,6 @@ export const api: ProductApi = {
     mountTracking(...given);
     mountRailWebhooks(...given);
     mountProcessorWebhooks(...given);
+    mountDemoStripe(given[0], given[2]);
   },
 };

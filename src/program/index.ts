@@ -65,6 +65,9 @@ export const program: Product = {
     noun: 'program',
     path: '/v1/programs',
     open: async (...given) => (await import('./programs/demo.ts')).openDemoProgram(...given),
-    fields: async (...given) => (await import('./snippet/demo_page.ts')).demoKey(...given),
+    fields: async (...given) => ({
+      ...(await (await import('./snippet/demo_page.ts')).demoKey(...given)),
+      ...(await (await import('./processors/demo.ts')).demoStripe(...given)),
+    }),
   },
 };

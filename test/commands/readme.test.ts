@@ -63,7 +63,8 @@ for (const [nth, shell] of shells.entries()) {
     const paid = terminal.said();
     t.match(paid, 'https://demo.example.com/pricing?ref=ada');
     t.match(paid, /commission_created\n1980\n/, 'the sale earned 20 %');
-    t.match(paid, /partners? ha(s|ve) a balance[\s\S]*USD +1 +USD 19\.80\n/, 'the preview');
+    t.match(paid, /\{"received":true\}\s*980\n/, 'and so did the invoice at Stripe');
+    t.match(paid, /partners? ha(s|ve) a balance[\s\S]*USD +1 +USD 29\.60\n/, 'the preview');
     t.match(paid, /paid\n$/, 'and Ada is paid');
     const pdf = await readFile(join(environment.RAIL_DATA_DIR, 'statement.pdf'), 'latin1');
     t.match(pdf, /^%PDF/);
@@ -78,9 +79,10 @@ for (const [nth, shell] of shells.entries()) {
     await terminal.close();
     if (nth > 0) return;
     await listeners.tour.until(/payout\.paid.*\n/);
-    t.same(typesOf(listeners.tour).slice(0, 7), [
+    t.same(typesOf(listeners.tour).slice(0, 9), [
       ...['affiliate.created', 'affiliate_link.created'],
       ...['referral.created', 'referral.lead', 'sale.created', 'commission.created', 'referral.converted'],
+      ...['sale.created', 'commission.created'],
     ]);
     await listeners.recruitment.until(/affiliate\.activated.*\n.*affiliate\.stage_changed.*\n/);
     t.match(typesOf(listeners.recruitment), ['scan.completed'], 'what begins after the listener is heard');

@@ -156,12 +156,12 @@ export const secretsOf = (
   { id, credentials }: Pick<Connection, 'id' | 'credentials'>,
 ) => JSON.parse(vault.decrypt(credentials, id)) as Credentials;
 
-export const accountOf = (services: Services, connection: Connection, cut_off: AbortSignal): Account => ({
-  mode: connection.mode,
-  credentials: secretsOf(services, connection),
-  url: processorUrl(connection.processor, connection.mode, services),
-  cut_off,
-});
+export function accountOf(services: Services, connection: Connection, cut_off: AbortSignal): Account {
+  const { mode, processor } = connection;
+  // Only the account of the demo says where it is: no caller can send that.
+  const { url = processorUrl(processor, mode, services), ...credentials } = secretsOf(services, connection);
+  return { mode, credentials, url, cut_off };
+}
 
 /** Marks a connection as disconnected, and emails the owner. Does so once. */
 export async function disconnected(tx: Tx, connection_id: string, reason: string): Promise<void> {
