@@ -270,6 +270,8 @@ create table recruitment.thread (
 );
 comment on table recruitment.thread is 'The messages between an inbox and a prospect that answer each other.';
 create index thread_by_brand on recruitment.thread (organization_id, brand_id, id);
+create index thread_by_kind on recruitment.thread (organization_id, brand_id, reply_kind, id) where reply_kind is not null;
+create index thread_to_review on recruitment.thread (organization_id, brand_id, id) where needs_review;
 create index thread_by_prospect on recruitment.thread (organization_id, prospect_id, id);
 call core.protect_tenant_table('recruitment.thread');
 

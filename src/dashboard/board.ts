@@ -33,12 +33,13 @@ export async function boardPage(visit: DashboardVisit) {
   const content =
     brand_id === undefined
       ? html`<p class="none">There is no brand yet. ${mayDo(visit.role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`
-      : html`${brands.length > 1 && chooser(brands, brand_id)}<div class="board" tabindex="0" role="region" aria-label="Prospects by stage">${columns.map((column) => lane(visit, column, brand_id))}</div>`;
+      : html`${brands.length > 1 && chooser('/dashboard/board', brands, brand_id)}<div class="board" tabindex="0" role="region" aria-label="Prospects by stage">${columns.map((column) => lane(visit, column, brand_id))}</div>`;
   return { title: 'Recruitment board', content, chosen };
 }
 
-const chooser = (brands: Record_[], brand_id: string): Html =>
-  html`<form class="inline" action="/dashboard/board"><div class="field"><label for="brand">Brand</label><select id="brand" name="brand_id" data-sends>${brands.map(
+/** A choice of the brand that a page is about. */
+export const chooser = (path: string, brands: Record_[], brand_id: string): Html =>
+  html`<form class="inline" action="${path}"><div class="field"><label for="brand">Brand</label><select id="brand" name="brand_id" data-sends>${brands.map(
     ({ id, name }) => html`<option value="${id}"${id === brand_id && html` selected`}>${name}</option>`,
   )}</select></div><button>Show</button></form>`;
 

@@ -14,6 +14,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
     items: [
       ['', 'Home'],
       ['review', 'Applications to review'],
+      ['risk', 'Risk queue'],
       ['partners'],
       ['groups'],
       ['tags'],
@@ -30,6 +31,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
       ['disputes'],
       ['sale_claims'],
       ['commissions'],
+      ['maturing', 'Maturing commissions'],
       ['payout_run', 'Payout run'],
       ['payout_batches'],
       ['payouts'],
@@ -41,6 +43,7 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
     title: 'Recruitment',
     items: [
       ['board', 'Board'],
+      ['inbox', 'Inbox'],
       ['brands'],
       ['prospects'],
       ['lists'],
@@ -59,12 +62,10 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   {
     title: 'Connections',
     items: [
+      ['webhooks', 'Webhooks'],
       ['publishable_keys'],
-      ['webhook_endpoints'],
-      ['webhook_deliveries'],
       ['events'],
       ['processor_events'],
-      ['recruitment_webhook_endpoints'],
       ['integrations', 'Integrations'],
     ],
   },
@@ -102,11 +103,19 @@ ${
 <form method="post" action="/dashboard/sign_out"><button class="plain">Sign out</button></form>
 </header>`;
 
+/** Lists that the menu has no place for: the page that leads to them. */
+const rooms: Record<string, string> = {
+  webhook_endpoints: 'webhooks',
+  webhook_deliveries: 'webhooks',
+  recruitment_webhook_endpoints: 'webhooks',
+  recruitment_webhook_deliveries: 'webhooks',
+};
+
 const side = (at: string): Html =>
   html`<nav class="side" id="menu" aria-label="Dashboard"><div class="rooms">${menu.map(
     ({ title, items }) =>
       html`<div><h2>${title}</h2><ul>${items.map(
         ([path, name]) =>
-          html`<li><a href="/dashboard${path && `/${path}`}"${path === at && html` aria-current="page"`}>${name ?? listTitle(path)}</a></li>`,
+          html`<li><a href="/dashboard${path && `/${path}`}"${path === (rooms[at] ?? at) && html` aria-current="page"`}>${name ?? listTitle(path)}</a></li>`,
       )}</ul></div>`,
   )}</div></nav>`;

@@ -19,9 +19,15 @@ const waiting = [
   { title: 'Webhook endpoints that are off', tag: 'webhook_endpoints', status: 'disabled' },
 ];
 
-/** Where they are shown: applications with their answers and the two decisions, others in their list. */
+/** Pages where each record that waits has its decision beside it. Others are shown in their list. */
+const queues: Record<string, string> = {
+  applications: '/dashboard/review',
+  risk_flags: '/dashboard/risk',
+  webhook_endpoints: '/dashboard/webhooks',
+};
+
 const addressOf = ({ tag, status }: (typeof waiting)[number]): string =>
-  tag === 'applications' ? '/dashboard/review' : `/dashboard/${tag}?status=${status}`;
+  queues[tag] ?? `/dashboard/${tag}?status=${status}`;
 
 const days = 30;
 

@@ -97,7 +97,8 @@ const isSimple = (schema: Schema): boolean =>
 /** The first cell leads to the record. */
 function linked(visit: DashboardVisit, row: Record_, name: string | undefined): Html | string {
   const { id } = row;
-  const text = name === undefined ? undefined : row[name];
+  const known_as = [name ?? '', ...names].find((one) => typeof row[one] === 'string' && row[one] !== '');
+  const text = known_as === undefined ? undefined : row[known_as];
   const href = typeof id === 'string' ? hrefOf(visit.catalog, id) : undefined;
   if (!href) return name === undefined ? String(id ?? '') : shown(visit, name, text, row, true);
   return html`<a href="${href}">${typeof text === 'string' && text !== '' ? text : shortId(id as string)}</a>`;

@@ -6,13 +6,14 @@ import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import { Problem } from '../core/values/problem.ts';
-import { html } from '../pages/html.ts';
+import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
 import { type Reply, sendFile, type Use } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { mountAccount } from './account.ts';
 import { boardPage } from './board.ts';
+import { campaignContent } from './campaign.ts';
 import { actionTitle, catalogOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
 import { requireConfirmed } from './form_page.ts';
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
@@ -20,17 +21,22 @@ import { homePage } from './home.ts';
 import { inputOf, operationOf } from './input.ts';
 import { integrationsPage } from './integrations.ts';
 import { expansionOf, listContent, queryOf } from './list_page.ts';
+import { maturingPage } from './maturing.ts';
 import { mountForms } from './mount_forms.ts';
+import { partnerContent } from './partner.ts';
 import { payoutRunPage } from './payout_run.ts';
-import { nameOf, recordContent, recordFacts } from './record_page.ts';
+import { nameOf, type RecordPage, recordContent, recordFacts } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
+import { flagContent, riskPage } from './risk.ts';
 import { needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { sendTaxForm } from './tax_form.ts';
+import { inboxPage, threadContent } from './threads.ts';
 import { hrefOf } from './values.ts';
 import { type DashboardVisit, program_cookie, readPage, type Visiting, visitOf } from './visit.ts';
+import { deliveryContent, endpointContent, webhooksPage } from './webhooks.ts';
 
 export function mountDashboard(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const catalog = catalogOf(operations);
@@ -91,7 +97,29 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
   board: boardPage,
   integrations: integrationsPage,
   payout_run: payoutRunPage,
+  risk: riskPage,
+  maturing: maturingPage,
+  inbox: inboxPage,
+  webhooks: webhooksPage,
 };
+
+/** Records whose page brings more together than their fields and lists. */
+const records_by_hand: Record<string, RecordPage> = {
+  campaigns: campaignContent,
+  partners: partnerContent,
+  risk_flags: flagContent,
+  threads: threadContent,
+  webhook_deliveries: deliveryContent,
+  webhook_endpoints: endpointContent,
+  recruitment_webhook_deliveries: deliveryContent,
+  recruitment_webhook_endpoints: endpointContent,
+};
+
+/** What a form did that led here. */
+function doneNotice({ request, catalog }: DashboardVisit): Html | undefined {
+  const done = catalog.operations.get(queryOf(request.query).done ?? '');
+  return done && notice(`Done: ${actionTitle(catalog, done)}.`);
+}
 
 function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard', async (request, reply) => {
@@ -102,7 +130,8 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
   for (const [path, make] of Object.entries(by_hand)) {
     app.get(`/dashboard/${path}`, async (request, reply) => {
       const visit = visiting(request);
-      return sendDashboard(reply, visit, { ...(await make(visit)), at: path });
+      const page = await make(visit);
+      return sendDashboard(reply, visit, { ...page, content: html`${doneNotice(visit)}${page.content}`, at: path });
     });
   }
 
@@ -142,15 +171,19 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const { tag, id } = request.params as { tag: string; id: string };
     const operation = operationOf(visit, `${tag}.get`, true);
     const [param = 'id'] = paramsOf(operation);
-    const { record, below, chosen } = await readPage(visit, async (use) => {
+    const { record, content, chosen } = await readPage(visit, async (use, _, tx) => {
       const record: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
-      return { record, below: await relatedContent(visit, use, tag, record) };
+      const make = records_by_hand[tag];
+      return {
+        record,
+        content: make
+          ? await make(visit, record, use, tx)
+          : recordContent(visit, tag, id, record, await relatedContent(visit, use, tag, record)),
+      };
     });
-    const { done } = queryOf(request.query);
-    const said = done === undefined ? undefined : notice(`Done: ${done}.`);
     return sendDashboard(reply, visit, {
       title: nameOf(record),
-      content: recordContent(visit, tag, id, record, { said, below }),
+      content: html`${doneNotice(visit)}${content}`,
       at: tag,
       chosen,
     });

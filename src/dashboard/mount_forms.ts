@@ -11,6 +11,7 @@ import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultContent } from './form_page.ts';
 import { sendDashboard } from './frame.ts';
 import { inputOf, operationOf } from './input.ts';
+import { backOf } from './post_form.ts';
 import { mayRun, needsCode } from './roles.ts';
 import { hrefOf } from './values.ts';
 import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
@@ -64,8 +65,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
         ? (parsedBulk(parts.typed.bulk ?? '') as object)
         : bodyOf(bodyFields(operation), integers(parts.typed), parts.before && integers(parts.before));
       const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
-      const back = sent.get('back') ?? '';
-      if (/^\/dashboard\/[a-z_]+$/.test(back)) return reply.redirect(back, 303);
+      const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
+      if (back) return reply.redirect(back, 303);
       return await answered(reply, visit, operation, answer);
     } catch (error) {
       if (!(error instanceof Problem) || error.status === 404) throw error;
@@ -121,7 +122,7 @@ async function answered(
   const title = actionTitle(visit.catalog, operation);
   const href = typeof answer?.id === 'string' && !answer.deleted ? hrefOf(visit.catalog, answer.id) : undefined;
   const is_plain = href && !('secret' in answer) && !(answer.warnings?.length > 0);
-  if (is_plain) return reply.redirect(`${href}?done=${encodeURIComponent(title)}`, 303);
+  if (is_plain) return reply.redirect(`${href}?done=${operation.name}`, 303);
   const { chosen } = await readPage(visit, async () => ({}));
   return sendDashboard(reply, visit, {
     title,

@@ -1,7 +1,9 @@
 /** The page of a record: its fields, what can be done to it, and the lists that it has. */
+import type { Tx } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
+import type { Use } from '../pages/run.ts';
 import { facts } from '../pages/table.ts';
 import { isBelow } from './below.ts';
 import { actionsOn, actionTitle, listsOf, listTitle, viewsOf } from './catalog.ts';
@@ -10,11 +12,14 @@ import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
+/** Makes the page of a record by hand. */
+export type RecordPage = (visit: DashboardVisit, record: Record_, use: Use, tx: Tx) => Promise<Html>;
+
 /** The fields of a record with their values. */
-export const recordFacts = (visit: DashboardVisit, record: Record_): Html =>
+export const recordFacts = (visit: DashboardVisit, record: Record_, left_out: string[] = []): Html =>
   facts(
     Object.entries(record)
-      .filter(([name]) => name !== 'object' && !(`${name}_id` in record))
+      .filter(([name]) => name !== 'object' && !left_out.includes(name) && !(`${name}_id` in record))
       .map(([name, value]) => [words(name.replace(/_id$/, '')), shown(visit, name, value, record)]),
   );
 
@@ -24,21 +29,22 @@ export const nameOf = (record: Record_): string =>
     .map((name) => record[name])
     .find((value) => typeof value === 'string' && value !== '') as string;
 
-export const recordContent = (
-  visit: DashboardVisit,
-  tag: string,
-  id: string,
-  record: Record_,
-  { said, below }: { said: Html | undefined; below: Html },
-): Html => html`${said}${actionList(visit, tag, { id })}${recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
+export const recordContent = (visit: DashboardVisit, tag: string, id: string, record: Record_, below: Html): Html =>
+  html`${actionList(visit, tag, { id })}${recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
 
-/** Buttons for what the role may do. The operation itself refuses what a state does not allow. */
+/**
+ * Buttons for what the role may do. The operation itself refuses what a state does not allow.
+ * @param by_hand those that the page has a form for, by their names without the noun
+ */
 export function actionList(
   { catalog, role }: DashboardVisit,
   tag: string,
   params: Record<string, string>,
+  by_hand: string[] = [],
 ): Html | false {
-  const actions = actionsOn(catalog, tag).filter((one) => mayRun(role, one));
+  const actions = actionsOn(catalog, tag).filter(
+    (one) => mayRun(role, one) && !by_hand.includes(one.name.slice(tag.length + 1)),
+  );
   if (actions.length === 0) return false;
   return html`<ul class="actions">${actions.map(
     (one) =>

@@ -15,39 +15,37 @@ const few = 10;
 
 /** Reads and draws what stands below a record, as far as the role may see it. A view that the record does not have is left out. */
 export async function relatedContent(visit: DashboardVisit, use: Use, tag: string, record: Record_): Promise<Html> {
-  const parts: Html[] = [];
-  for (const line of below[tag] ?? []) {
-    const [name = '', filter] = line.split(' ');
-    const operation = visit.catalog.operations.get(name);
-    if (!operation || !mayDo(visit.role, operation.scope)) continue;
-    const { properties = {} } = schemaOf(operation, 'query');
-    const id = String(record.id);
-    const query = {
-      ...(filter ? { [filter]: id } : {}),
-      ...(properties.program_id && typeof record.program_id === 'string' ? { program_id: record.program_id } : {}),
-      ...(properties.limit ? { limit: few, ...expansionOf(operation) } : {}),
-    };
-    const params = Object.fromEntries(paramsOf(operation).map((param) => [param, id]));
-    const answer = await use(name, { params, query }).catch((problem: Problem) => {
-      if (problem.status === 404 || problem.status === 400 || problem.status === 409) return undefined;
-      throw problem;
-    });
-    if (answer === undefined || answer === null) continue;
-    const all = `${addressOf(visit.catalog, operation)}?${new URLSearchParams({ ...params, ...(filter ? { [filter]: id } : {}) })}`;
-    const title = filter || name.endsWith('.list') ? listTitle(operation.tag) : viewTitle(name);
-    const form =
-      name === 'partners.get_tax_form' &&
-      answer.status !== 'none' &&
-      html`<p><a href="/dashboard/tax_form?partner_id=${id}">Download the form</a></p>`;
-    const is_list = Array.isArray(answer.data);
-    const content = is_list
-      ? listTable(visit, operation, answer.data, 'None yet.', filter ? [filter] : [])
-      : recordFacts(visit, answer);
-    parts.push(
-      html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`,
-    );
-  }
-  return html`${parts}`;
+  return html`${await Promise.all((below[tag] ?? []).map((line) => relatedPart(visit, use, line, record)))}`;
+}
+
+async function relatedPart(visit: DashboardVisit, use: Use, line: string, record: Record_): Promise<Html | undefined> {
+  const [name = '', filter] = line.split(' ');
+  const operation = visit.catalog.operations.get(name);
+  if (!operation || !mayDo(visit.role, operation.scope)) return undefined;
+  const { properties = {} } = schemaOf(operation, 'query');
+  const id = String(record.id);
+  const query = {
+    ...(filter ? { [filter]: id } : {}),
+    ...(properties.program_id && typeof record.program_id === 'string' ? { program_id: record.program_id } : {}),
+    ...(properties.limit ? { limit: few, ...expansionOf(operation) } : {}),
+  };
+  const params = Object.fromEntries(paramsOf(operation).map((param) => [param, id]));
+  const answer = await use(name, { params, query }).catch((problem: Problem) => {
+    if (problem.status === 404 || problem.status === 400 || problem.status === 409) return undefined;
+    throw problem;
+  });
+  if (answer === undefined || answer === null) return undefined;
+  const all = `${addressOf(visit.catalog, operation)}?${new URLSearchParams({ ...params, ...(filter ? { [filter]: id } : {}) })}`;
+  const title = filter || name.endsWith('.list') ? listTitle(operation.tag) : viewTitle(name);
+  const form =
+    name === 'partners.get_tax_form' &&
+    answer.status !== 'none' &&
+    html`<p><a href="/dashboard/tax_form?partner_id=${id}">Download the form</a></p>`;
+  const is_list = Array.isArray(answer.data);
+  const content = is_list
+    ? listTable(visit, operation, answer.data, 'None yet.', filter ? [filter] : [])
+    : recordFacts(visit, answer);
+  return html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`;
 }
 
 /** `Payout method` of `partners.get_payout_method`. */

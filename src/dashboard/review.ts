@@ -1,9 +1,8 @@
 /** The review queue: applications that wait, the oldest first, each with its answers and the two decisions. */
-import { randomUUID } from 'node:crypto';
 import { counted, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
-import { mayDo } from './roles.ts';
+import { postForm } from './post_form.ts';
 import type { Record_ } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
@@ -37,7 +36,7 @@ ${waiting.data.map((application) => card(visit, application, questions, partners
 }
 
 function card(visit: DashboardVisit, application: Record_, questions: Question[], partner: Record_ | undefined): Html {
-  const { reader, role } = visit;
+  const { reader } = visit;
   const answers = Object.entries((application.answers ?? {}) as Record<string, unknown>);
   const label = (key: string) => questions.find((question) => question.key === key)?.label ?? words(key);
   const id = String(application.id);
@@ -58,11 +57,12 @@ ${facts([
     typeof value === 'string' ? value : JSON.stringify(value),
   ]),
 ])}
-${mayDo(role, 'applications:write') && decisions(id)}</section>`;
+${decisions(visit, id)}</section>`;
 }
 
-const decisions = (id: string): Html => {
-  const hidden = html`<input type="hidden" name="path:id" value="${id}"><input type="hidden" name="form_key" value="${randomUUID()}"><input type="hidden" name="back" value="/dashboard/review">`;
-  return html`<div class="actions"><form method="post" action="/dashboard/do/applications.approve">${hidden}<button>Approve</button></form></div>
-<form class="inline" method="post" action="/dashboard/do/applications.reject">${hidden}<div class="field"><label for="reason-${id}">Reason, which the applicant reads word for word</label><input id="reason-${id}" name="reason" maxlength="1000"></div><button class="danger">Reject</button></form>`;
+const decisions = (visit: DashboardVisit, id: string): Html => {
+  const on = { params: { id }, back: '/dashboard/review' };
+  const reason = html`<div class="field"><label for="reason-${id}">Reason, which the applicant reads word for word</label><input id="reason-${id}" name="reason" maxlength="1000"></div>`;
+  return html`${postForm(visit, 'applications.approve', { ...on, content: html`<button>Approve</button>` })}
+${postForm(visit, 'applications.reject', { ...on, content: html`${reason}<button class="danger">Reject</button>` })}`;
 };

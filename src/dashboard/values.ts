@@ -1,6 +1,8 @@
 /** How the values of a record are shown. */
+import { Problem } from '../core/values/problem.ts';
 import { day, money, type Reader, time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
+import type { Use } from '../pages/run.ts';
 import { type Catalog, prefixOf } from './catalog.ts';
 
 export type Record_ = Record<string, unknown>;
@@ -60,10 +62,24 @@ export function shown(
 function nameOfRelated(name: string, related: unknown): string | undefined {
   if (!name.endsWith('_id') || typeof related !== 'object' || related === null) return undefined;
   const record = related as Record_;
-  return ['name', 'email', 'handle', 'code', 'value']
+  return ['name', 'email', 'handle', 'code', 'value', 'key']
     .map((one) => record[one])
     .find((one) => typeof one === 'string' && one !== '') as string | undefined;
 }
+
+/** Adds the record that an id in each row stands for, so that it is shown by its name. What is gone stays an id. */
+export const withNamed = (use: Use, rows: Record_[], name: string, plural: string): Promise<Record_[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      const id = row[`${name}_id`];
+      if (typeof id !== 'string') return row;
+      const found = await use(`${plural}.get`, { params: { id } }).catch((error) => {
+        if (error instanceof Problem && error.status === 404) return undefined;
+        throw error;
+      });
+      return found === undefined ? row : { ...row, [name]: found };
+    }),
+  );
 
 /** Text of so many characters may be broken in a table. */
 const long_text = 40;

@@ -7,13 +7,22 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { openTab } from '../browser.ts';
-import { startRail } from '../harness.ts';
+import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
+import { mail, openOutreach, replyTo } from '../recruitment/outreach/mailed.ts';
 import { colleague } from './people.ts';
 import { tellStory } from './story.ts';
 
 const rail = await startRail();
-const { shop, partners, batch } = await tellStory(rail);
+const outreach = await openOutreach(rail);
+const { shop, partners, batch } = await tellStory(rail, {}, outreach.caller);
 const { merchant, program_id } = shop;
+const mailed = await mail(rail, outreach);
+await replyTo(rail, outreach, mailed, mailed.email, { needs_review: true });
+const receiver = await startReceiver();
+const endpoint = await shop.endpoint(receiver.url);
+const { id: delivery_id } = await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/ping`);
+await shop.referred(partners[0] as Json, { email: 'somebody@mailinator.com' });
+await eventually(async () => (await shop.list('risk_flags')).length > 0, 'a flag');
 const [partner] = partners as [{ id: string }];
 const [sale] = await shop.list('sales');
 const { link } = await colleague(rail, merchant);
@@ -36,7 +45,14 @@ const dashboard: [path: string, shot?: string][] = [
   ['/dashboard/payout_run', 'payout_run'],
   ['/dashboard/reports', 'reports'],
   ['/dashboard/reports?report=partners'],
-  ['/dashboard/webhook_endpoints'],
+  ['/dashboard/maturing', 'maturing'],
+  ['/dashboard/risk', 'risk'],
+  ['/dashboard/webhooks'],
+  [`/dashboard/webhook_endpoints/${endpoint.id}`, 'webhook_endpoint'],
+  [`/dashboard/webhook_deliveries/${delivery_id}`],
+  ['/dashboard/inbox', 'inbox'],
+  [`/dashboard/threads/${mailed.thread_id}`, 'thread'],
+  [`/dashboard/campaigns/${outreach.campaign_id}`, 'campaign'],
   ['/dashboard/integrations'],
   ['/dashboard/board'],
   ['/dashboard/account'],

@@ -15,7 +15,8 @@ import { threads } from '../sequences/thread.ts';
 const filters: Record<string, Filter> = {
   needs_review: {
     schema: z.enum(['true', 'false']).optional().describe('Returns only objects with this `needs_review`.'),
-    where: (value: string) => sql`t.needs_review = ${value === 'true'}`,
+    // A part of the statement, as the index of those to review has it.
+    where: (value: string) => (value === 'true' ? sql`t.needs_review` : sql`not t.needs_review`),
   },
 };
 

@@ -1,0 +1,174 @@
+/** Pages of the dashboard that are made by hand, as a manager uses them: without scripts. */
+import t from 'tap';
+import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import type { Form, Page } from '../pages/browse.ts';
+import { signedIn } from '../pages/people.ts';
+import { mail, openCampaign, openOutreach, replyTo } from '../recruitment/outreach/mailed.ts';
+import { openShop } from '../shop.ts';
+
+const rail = await startRail();
+const outreach = await openOutreach(rail);
+const merchant = outreach.caller;
+const shop = await openShop(rail, { holding_period_days: 30 }, merchant);
+const { program_id } = shop;
+const receiver = await startReceiver();
+const endpoint = await shop.endpoint(receiver.url);
+await shop.rule();
+const partner: Json = await shop.partner({ email: 'ada@partner.example.com' });
+const owner = await signedIn(rail, merchant, 'owner');
+const viewer = await signedIn(rail, merchant, 'viewer');
+const stranger = await signedIn(rail, await rail.organization());
+
+const formOf = ({ forms }: Page, operation: string, button?: string): Form | undefined =>
+  forms.find(({ action, button: own }) => action.endsWith(`/do/${operation}`) && (!button || own === button));
+
+t.test('webhooks: the log, the body, a test, replays, and a secret that is shown once', async (t) => {
+  const page = await owner.get('/dashboard/webhooks');
+  t.match(page.text, /Endpoints of the program.*Endpoints of recruitment.*Log of the program/);
+  const path = `/dashboard/webhook_endpoints/${endpoint.id}`;
+  t.ok(page.links.includes(path));
+  const deliveries = () => shop.list('webhook_deliveries', `endpoint_id=${endpoint.id}`);
+
+  const tested = await owner.submit(formOf(await owner.get(path), 'webhook_endpoints.ping'), {
+    event_type: 'payout.paid',
+  });
+  t.equal(tested.path.split('?')[0], path);
+  t.match(tested.text, /Done: .*payout\.paid/);
+  await eventually(async () => (await deliveries()).every(({ status }) => status === 'delivered'), 'the deliveries');
+
+  const [delivery] = await deliveries();
+  const one = await owner.get(`/dashboard/webhook_deliveries/${delivery?.id}`);
+  t.match(one.html, /&quot;type&quot;: &quot;payout\.paid&quot;/, 'the body over several lines');
+  t.match(one.text, /Attempt 1 .*Rail-Signature: /);
+  const again = await owner.submit(formOf(one, 'webhook_deliveries.replay'));
+  t.match(again.text, new RegExp(`Done: .*Replay of.*${delivery?.id}`));
+
+  const before = (await deliveries()).length;
+  const minute = (ms: number) => new Date(Date.now() + ms).toISOString().slice(0, 16);
+  const [from, to] = [minute(-3_600_000), minute(60_000)];
+  const window = formOf(await owner.get(path), 'webhook_endpoints.replay', 'Replay all, delivered ones too');
+  await owner.submit(window, { from, to });
+  await eventually(async () => (await deliveries()).length > before, 'the replays');
+  const since = formOf(await owner.get(path), 'webhook_endpoints.replay', 'Replay what failed');
+  t.match((await owner.submit(since, { failed_since: from })).text, /Done: /);
+  t.match((await owner.submit(since, { failed_since: 'yesterday' })).html, /id="field-failed_since-error"/);
+
+  const rotated = await owner.submit(formOf(await owner.get(path), 'webhook_endpoints.rotate_secret'));
+  const [secret] = /whsec_[\w+/=]+/.exec(rotated.text) ?? [];
+  t.ok(secret, rotated.text.slice(-400));
+  t.notOk((await owner.get(path)).html.includes(secret as string));
+  await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/disable`);
+  t.match((await owner.get('/dashboard/webhooks')).text, new RegExp(`${endpoint.url}.* disabled`));
+  t.equal((await viewer.get(path)).forms.filter(({ action }) => action.includes('/do/')).length, 0);
+  t.equal((await stranger.get(path)).status, 404);
+});
+
+t.test('a calendar says when commissions mature, by currency', async (t) => {
+  const customer: Json = await shop.referred(partner);
+  await shop.sale({ customer_id: customer.id, amount_minor: 10_000 });
+  await shop.sale({ customer_id: customer.id, amount_minor: 50_000, currency: 'JPY' });
+  const [commission] = (await shop.list('commissions', `customer_id=${customer.id}`)) as [Json];
+  const month = commission.mature_at.slice(0, 7);
+  const page = await owner.get(`/dashboard/maturing?program_id=${program_id}&month=${month}`);
+  t.match(page.text, /pending USD 1 \$20\.00/i);
+  t.match(page.text, /pending JPY 1 ¥10,000/i);
+  const day = page.links.find((link) => link.startsWith('/dashboard/see/commissions.maturing?')) as string;
+  t.ok(decodeURIComponent(day).includes(commission.mature_at.slice(0, 10)));
+  t.ok((await owner.get(day)).links.includes(`/dashboard/commissions/${commission.id}`));
+  const other = await owner.get(`/dashboard/maturing?program_id=${program_id}&month=2031-02`);
+  t.match(other.text, /Nothing matures in this month/);
+  for (const wrong of ['2031-13', '0000-01', "'", '99999-01'])
+    t.equal((await owner.get(`/dashboard/maturing?month=${encodeURIComponent(wrong)}`)).status, 200, wrong);
+});
+
+t.test('risk flags are closed one after the other, with a reason', async (t) => {
+  for (const email of ['one@mailinator.com', 'two@mailinator.com']) await shop.referred(partner, { email });
+  await eventually(async () => (await shop.list('risk_flags', 'status=open')).length === 2, 'the flags');
+  const page = await owner.get(`/dashboard/risk?program_id=${program_id}`);
+  t.match(page.text, /2 open.*disposable email address.*Host mailinator\.com/);
+  const { action, fields } = formOf(page, 'risk_flags.resolve') as Form;
+  const refused = await owner.post(action, { ...fields, resolution: 'confirmed', note: ' ' });
+  t.equal(refused.status, 400);
+  t.match(refused.html, /id="field-note"[^>]* aria-invalid="true"/);
+  const closed = await owner.post(action, { ...fields, resolution: 'dismissed', note: 'A real person.' });
+  t.match(closed.text, /Done: .*1 open/, 'the next one is shown');
+  const [flag] = (await shop.list('risk_flags', 'status=dismissed')) as [Json];
+  t.match(flag, { note: 'A real person.', resolved_by: owner.user_id });
+  t.match((await owner.get(`/dashboard/risk_flags/${flag.id}`)).text, /A real person\..*Other flags of this partner/);
+  const skip = (await owner.get('/dashboard/risk')).links.find((link) => link.includes('after='));
+  t.notOk(skip, 'there is no other to go to');
+  t.notOk(formOf(await viewer.get('/dashboard/risk'), 'risk_flags.resolve'));
+  t.equal((await stranger.get(`/dashboard/risk_flags/${flag.id}`)).status, 404);
+});
+
+t.test('a partner page has the balances and all that belongs to the partner', async (t) => {
+  await shop.link(partner);
+  await shop.coupon({ partner_id: partner.id, code: 'ADA10' });
+  await merchant.patch(`/v1/partners/${partner.id}`, { company_name: 'Engines <b>' });
+  const page = await owner.get(`/dashboard/partners/${partner.id}`);
+  t.match(page.text, /¥10,000 Pending \$20\.00 Pending/);
+  t.match(
+    page.text,
+    /Engines <b>.*ADA10.*Customers .*Commissions .*Payouts .*Tax form .*Risk flags .*Events .*affiliate\.updated/,
+  );
+  t.match(page.text, /Audit.*partners\.update/);
+  t.notMatch(page.html, 'Engines <b>');
+  t.equal((await stranger.get(`/dashboard/partners/${partner.id}`)).status, 404);
+});
+
+t.test('the inbox shows replies as text, and answers and corrects them', async (t) => {
+  const mailed = await mail(rail, outreach);
+  const text = 'Yes <script>alert(1)</script> & "more"';
+  const reply_id = await replyTo(rail, outreach, mailed, mailed.email);
+  await rail.query(sql`
+    update recruitment.message set body_text = ${text}, body_html = '<img src=x onerror=alert(1)>', needs_review = true where id = ${reply_id}`);
+  await rail.query(sql`update recruitment.thread set needs_review = true where id = ${mailed.thread_id}`);
+  const path = `/dashboard/threads/${mailed.thread_id}`;
+  t.ok((await owner.get('/dashboard/inbox')).links.includes(path));
+  const page = await owner.get(path);
+  t.ok(page.text.includes(text));
+  t.notMatch(page.html, /<script>alert|<img/);
+  const kind = await owner.submit(formOf(page, 'messages.reclassify'), { reply_kind: 'question' });
+  t.equal(kind.path.split('?')[0], path);
+  t.match(await merchant.get(`/recruitment/v1/threads/${mailed.thread_id}`), {
+    reply_kind: 'question',
+    needs_review: false,
+  });
+  t.ok((await owner.get('/dashboard/inbox?state=question')).links.includes(path));
+  t.notOk((await owner.get('/dashboard/inbox')).links.includes(path));
+  const form = formOf(await owner.get(path), 'prospects.reply');
+  const answered = await owner.submit(form, { text: 'Let us talk on Monday.' });
+  t.equal(answered.path.split('?')[0], path, answered.text.slice(-300));
+  await owner.submit(form, { text: 'Let us talk on Monday.' });
+  const sent = await merchant.get(`/recruitment/v1/threads/${mailed.thread_id}/messages?purpose=answer`);
+  t.equal(sent.total_count, 1, 'a second click sends nothing');
+  t.equal((await stranger.get(path)).status, 404);
+  t.notOk(formOf(await viewer.get(path), 'prospects.reply'));
+});
+
+t.test('a campaign says what it would send, and is paused and resumed', async (t) => {
+  const { organization_id } = merchant;
+  const { brand_id, inbox_id } = outreach;
+  const campaign_id = await openCampaign(rail, { organization_id, brand_id, inbox_id });
+  const path = `/dashboard/campaigns/${campaign_id}`;
+  const empty = await owner.get(path);
+  t.match(empty.text, /No prospect waits for the first email/);
+  const prospect = { brand_id, channel: 'website', key: 'waits.com', email: 'ada@waits.com' };
+  const { id } = await merchant.post('/recruitment/v1/prospects', prospect);
+  await merchant.post(`/recruitment/v1/campaigns/${campaign_id}/prospects`, { prospect_ids: [id] });
+  const page = await owner.get(path);
+  t.match(page.text, /1 prospects wait for the first email 1 of them can be written to 2 emails, if nobody replies/);
+  t.match(page.text, /Brand Acme Inboxes grace@acme.example.com .*Nothing keeps it from being launched/);
+  const start_at = `${new Date().getUTCFullYear() + 1}-01-02T09:00`;
+  const launched = await owner.submit(formOf(page, 'campaigns.launch'), { start_at });
+  t.match(launched.text, /State scheduled/);
+  await rail.query(
+    sql`update recruitment.campaign set state = 'sending', start_at = null, launched_at = now() where id = ${campaign_id}`,
+  );
+  const paused = await owner.submit(formOf(await owner.get(path), 'campaigns.pause'));
+  t.match(paused.text, /Done: .*State paused Paused by User/);
+  const resumed = await owner.submit(formOf(paused, 'campaigns.resume'));
+  t.match(resumed.text, /State sending/);
+  t.equal(formOf(await viewer.get(path), 'campaigns.pause'), undefined);
+  t.equal((await stranger.get(path)).status, 404);
+});
