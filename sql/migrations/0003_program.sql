@@ -43,6 +43,7 @@ create table program.program (
   weekly_summary boolean not null default false,
   questions jsonb not null default '[]'::jsonb,
   partner_emails boolean not null default true,
+  timezone text not null default 'UTC',
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   changed_in xid8 not null default pg_current_xact_id(),
@@ -58,6 +59,7 @@ comment on column program.program.reports_ready is
   'Whether report_total holds the program''s facts. Until the task program/rebuild_reports has run, reports read the facts.';
 comment on column program.program.weekly_summary is 'Whether the owner of the organization gets a summary of each week by mail.';
 comment on column program.program.questions is 'What applicants are asked: [{key, label, kind, required, options}].';
+comment on column program.program.timezone is 'The zone in which pages show times. Days are those of UTC everywhere.';
 comment on column program.program.partner_emails is 'Whether partners are emailed about applications, referrals, rates and payout methods.';
 comment on column program.program.changed_in is 'The transaction that wrote the row last.';
 create index program_by_change on program.program (organization_id, changed_in);

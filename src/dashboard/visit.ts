@@ -5,6 +5,7 @@ import type { Role } from '../core/access/user.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import type { Reader } from '../pages/format.ts';
 import { read, type Use, type Visit } from '../pages/run.ts';
+import type { Program } from '../program/programs/program.ts';
 import type { Catalog } from './catalog.ts';
 import { scopesOf } from './roles.ts';
 
@@ -18,7 +19,7 @@ export interface DashboardVisit extends Visit {
 /** The program that a page is about, and those to choose from. */
 export interface Chosen {
   program_id: string | undefined;
-  programs: { id: string; name: string; currency: string }[];
+  programs: Pick<Program, 'id' | 'name' | 'currency' | 'timezone'>[];
 }
 
 /** Makes the visit of a request. @throws SignInFirst */
@@ -47,19 +48,18 @@ function languageOf({ headers: { 'accept-language': accepted = '' } }: FastifyRe
 /** The cookie that remembers the program; it is nobody's secret. */
 export const program_cookie = 'rail-program';
 
-/** Reads a page's data, with the program that was chosen, else the first. */
+/** Reads a page's data, with the program that was chosen, else the first, in whose zone the page shows times. */
 export const readPage = <Result>(
   visit: DashboardVisit,
   work: (use: Use, chosen: Chosen, tx: Tx) => Promise<Result>,
 ): Promise<Result & { chosen: Chosen }> =>
   read(visit, async (use, tx) => {
     const { data } = await use('programs.list', { query: { limit: 100 } });
-    const programs = (data as Chosen['programs']).map(({ id, name, currency }) => ({ id, name, currency }));
+    const programs = data as Program[];
     const wanted = wantedProgram(visit.request);
-    const chosen = {
-      programs,
-      program_id: programs.find(({ id }) => id === wanted)?.id ?? programs.at(-1)?.id,
-    };
+    const program = programs.find(({ id }) => id === wanted) ?? programs.at(-1);
+    const chosen = { programs, program_id: program?.id };
+    visit.reader.time_zone = program?.timezone ?? 'UTC';
     return { ...(await work(use, chosen, tx)), chosen };
   });
 

@@ -2,7 +2,7 @@
 import { fractionDigits } from '../core/values/money.ts';
 import { type Html, html } from './html.ts';
 
-/** The language of a page, and the zone of its times. */
+/** The language of a page, and the zone of its times. Days are those of UTC, as payouts and reports have them. */
 export interface Reader {
   language: string;
   time_zone: string;
@@ -41,18 +41,27 @@ export const counts_to = 1_000;
 export const counted = (total_count: number, reader: Reader): string =>
   total_count === counts_to + 1 ? `${number(counts_to, reader)}+` : number(total_count, reader);
 
-const dates = (reader: Reader, name: string, style: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
-  formatOf(reader, name, () => new Intl.DateTimeFormat(reader.language, { ...style, timeZone: reader.time_zone }));
+const with_zone: Intl.DateTimeFormatOptions = {
+  ...{ year: 'numeric', month: 'short', day: 'numeric' },
+  ...{ hour: 'numeric', minute: '2-digit', timeZoneName: 'short' },
+};
 
-/** A time in the reader's zone, with the UTC beside it. */
+/** A time in the reader's zone, which it names, with the UTC beside it. */
 export function time(at: string, reader: Reader): Html {
-  const shown = dates(reader, 'time', { dateStyle: 'medium', timeStyle: 'short' });
-  return html`<time datetime="${at}" title="${at.slice(0, 16).replace('T', ' ')} UTC">${shown.format(new Date(at))}</time>`;
+  const { language, time_zone: timeZone } = reader;
+  const shown = formatOf(reader, 'time', () => new Intl.DateTimeFormat(language, { ...with_zone, timeZone }));
+  return html`<time datetime="${at}">${shown.format(new Date(at))}</time>${timeZone !== 'UTC' && html` <span class="hint">${at.slice(0, 16).replace('T', ' ')} UTC</span>`}`;
 }
 
-/** A day in the reader's zone. */
-export const day = (at: string, reader: Reader): Html =>
-  html`<time datetime="${at}">${dates(reader, 'day', { dateStyle: 'medium' }).format(new Date(at))}</time>`;
+/** `Nov 29, 2026`: a day of UTC. */
+export const dayText = (at: string, reader: Reader): string =>
+  formatOf(
+    reader,
+    'day',
+    () => new Intl.DateTimeFormat(reader.language, { dateStyle: 'medium', timeZone: 'UTC' }),
+  ).format(new Date(at));
+
+export const day = (at: string, reader: Reader): Html => html`<time datetime="${at}">${dayText(at, reader)}</time>`;
 
 /** Words that are written in capitals, or otherwise than their letters. */
 const spelled: Record<string, string> = {

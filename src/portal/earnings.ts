@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { day, money, number } from '../pages/format.ts';
+import { day, money, number, time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { type Reply, sendFile, type Use } from '../pages/run.ts';
@@ -10,7 +10,7 @@ import { facts, table } from '../pages/table.ts';
 import type { Commission } from '../program/commissions/commission.ts';
 import { rateIn } from '../program/partners/mails/rate_text.ts';
 import type { Payout } from '../program/payouts/payout.ts';
-import { cursorOf, pager, sendPortal, utc } from './frame.ts';
+import { cursorOf, pager, sendPortal } from './frame.ts';
 import { type Me, readPage, type Visiting } from './visit.ts';
 
 const idOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
@@ -108,8 +108,8 @@ function commissionFacts(me: Me, commission: Commission): [string, unknown][] {
   return [
     [said.kind, said.kinds[commission.kind]],
     [general.status, said.statuses[commission.status]],
-    [general.date, utc(commission.created_at, me)],
-    [said.matures, utc(commission.mature_at, me)],
+    [general.date, time(commission.created_at, me.reader)],
+    [said.matures, time(commission.mature_at, me.reader)],
     ...(reason === null
       ? []
       : [[said.reason, Object.hasOwn(known, reason) ? known[reason] : reason] as [string, unknown]]),
@@ -205,7 +205,7 @@ function payoutContent(me: Me, payout: Payout, held_reason: string | null, liste
   const rows: [string, unknown][] = [
     [general.status, said.statuses[payout.status]],
     [said.due, day(payout.due_at, reader)],
-    ...(payout.paid_at === null ? [] : [[said.paid, utc(payout.paid_at, me)] as [string, unknown]]),
+    ...(payout.paid_at === null ? [] : [[said.paid, time(payout.paid_at, me.reader)] as [string, unknown]]),
     [said.method, texts.payout_method.methods[payout.method]],
     ...(payout.destination_hint === null ? [] : [[said.account, payout.destination_hint] as [string, unknown]]),
     [said.period, html`${day(payout.period_start, reader)} – ${day(payout.period_end, reader)}`],

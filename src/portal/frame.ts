@@ -1,7 +1,6 @@
 /** The frame of the portal: the bar above, the menu, and what the partner has still to do. */
 import type { FastifyReply } from 'fastify';
 import { cursorsBeside } from '../pages/cursors.ts';
-import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import type { PortalTexts } from './texts/texts.ts';
@@ -62,9 +61,6 @@ function menu({ texts, partner, program }: Me, at: PortalPage['at']): Html {
 }
 
 const isNeeded = (place: Place, needs_tax_form: boolean): boolean => place !== 'tax_form' || needs_tax_form;
-
-/** A time, which is in UTC on all pages of the portal. */
-export const utc = (at: string, { reader }: Me): Html => html`${time(at, reader)} UTC`;
 
 /** A value with a button that copies it, where scripts run. */
 export const copyable = (value: string, { general }: PortalTexts): Html =>

@@ -2,7 +2,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { idTimePart } from '../core/values/id.ts';
-import { day, money } from '../pages/format.ts';
+import { day, dayText, money } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import { facts, table } from '../pages/table.ts';
@@ -106,12 +106,12 @@ function activeHome(me: Me, home: Home): Html {
   const { texts, reader, program } = me;
   const { home: said, general } = texts;
   const shown = (value: number) => money(value, program.currency, reader);
-  const points = home.earned.map(({ day: label, amount_minor }) => ({ label, value: amount_minor }));
+  const points = home.earned.map(({ day, amount_minor }) => ({ label: dayText(day, reader), value: amount_minor }));
   const has_earned = home.earned.some(({ amount_minor }) => amount_minor !== 0);
   return html`${todo(me, home.steps)}
 <h2>${said.balances}</h2>
 ${balanceCards(me, home.balances)}
-<p>${home.next ? said.next_payout(dayText(me, home.next.due_at)) : nextBatch(me)}</p>
+<p>${home.next ? said.next_payout(day(home.next.due_at, reader)) : nextBatch(me)}</p>
 ${
   has_earned
     ? html`${plot(said.plot, points, shown)}<details><summary>${said.as_table}</summary>${table(
@@ -158,15 +158,13 @@ ${currencies.map((currency) => html`<strong>${money(amount(state, currency), cur
   )}</ul>`;
 }
 
-const dayText = ({ reader }: Me, at: string): Html => day(at, reader);
-
 /** "On the first day of a month a scheduled run makes a batch … and `due_at` = cut-off + 15, 30 or 60 days." */
 function nextBatch(me: Me): Html {
-  const { program, texts } = me;
+  const { program, texts, reader } = me;
   const now = new Date();
   const cutoff = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
   const due = cutoff + Number(program.payout_term.slice('net_'.length)) * 86_400_000;
-  const [at, by] = [cutoff, due].map((ms) => dayText(me, new Date(ms).toISOString())) as [Html, Html];
+  const [at, by] = [cutoff, due].map((ms) => day(new Date(ms).toISOString(), reader)) as [Html, Html];
   return texts.home.next_batch(at, by);
 }
 

@@ -12,6 +12,8 @@ import { masked } from './masked.ts';
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const fields = ['destination_url', 'value', 'label'];
+/** Links that a partner makes here. The merchant can make more. */
+const most_links = 500;
 
 export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
   app.get('/portal/links', async (request, reply) => {
@@ -23,7 +25,15 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request as never);
     const sent = formOf(request);
     const typed = typedIn(sent);
-    const { me } = await readPage(visit, async () => ({}));
+    const { me, count } = await readPage(visit, async (use, { program, partner }) => ({
+      count: (await use('links.list', { query: { program_id: program.id, partner_id: partner.id, limit: 1 } }))
+        .total_count,
+    }));
+    const wrong = async (errors: Errors, status: number) => {
+      const { me: again, ...page } = await linksPage(visit, {}, { typed, errors });
+      return sendPortal(reply, again, page, status);
+    };
+    if (count >= most_links) return wrong({ '': me.texts.links.most }, 402);
     const label = one(typed, 'label');
     const value = one(typed, 'value');
     const body = {
@@ -37,9 +47,7 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     try {
       await performBeyond(visit, 'links.create', body, form_key);
     } catch (problem) {
-      const errors = errorsOf(problem, me.texts, fields);
-      const { me: again, ...page } = await linksPage(visit, {}, { typed, errors });
-      return sendPortal(reply, again, page, (problem as { status: number }).status);
+      return wrong(errorsOf(problem, me.texts, fields), (problem as { status: number }).status);
     }
     return reply.redirect('/portal/links?done=created', 303);
   });

@@ -9,7 +9,7 @@ import { formOf } from '../pages/sign_in.ts';
 import { facts } from '../pages/table.ts';
 import type { PayoutMethodName } from '../program/programs/program.ts';
 import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedIn } from './fields.ts';
-import { doneNotice, sendPortal, utc } from './frame.ts';
+import { doneNotice, sendPortal } from './frame.ts';
 import type { PortalTexts } from './texts/texts.ts';
 import { type Me, type PortalVisit, readPage, type Visiting } from './visit.ts';
 
@@ -179,7 +179,7 @@ async function showTaxForm(reply: FastifyReply, visit: PortalVisit, query: unkno
   const { tax_form: said, general } = texts;
   const rows: [string, unknown][] = [
     [general.status, said.statuses[(state as { status: keyof typeof said.statuses }).status]],
-    ...(state.updated_at === null ? [] : [[general.date, utc(state.updated_at, me)] as [string, unknown]]),
+    ...(state.updated_at === null ? [] : [[general.date, time(state.updated_at, me.reader)] as [string, unknown]]),
   ];
   const content = html`${doneNotice(query, { saved: general.saved })}${facts(rows)}
 ${program.require_tax_forms && html`<p>${said.required}</p>`}

@@ -1,13 +1,14 @@
 /** A partner's own postbacks: where events are sent, and what was sent. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../core/values/problem.ts';
+import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
-import { copyable, cursorOf, doneNotice, pager, sendPortal, utc } from './frame.ts';
+import { copyable, cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const idOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
@@ -185,7 +186,8 @@ function deliveryTable(me: Me, rows: Delivery[]): Html {
   const columns = [
     {
       title: general.date,
-      cell: ({ id, created_at }: Delivery) => html`<a href="/portal/deliveries/${id}">${utc(created_at, me)}</a>`,
+      cell: ({ id, created_at }: Delivery) =>
+        html`<a href="/portal/deliveries/${id}">${time(created_at, me.reader)}</a>`,
     },
     { title: said.event, cell: ({ event_type }: Delivery) => html`<code>${event_type}</code>` },
     {
@@ -202,7 +204,7 @@ function deliveryContent(me: Me, delivery: Delivery & { endpoint_id: string }): 
   const { texts } = me;
   const { postbacks: said, general } = texts;
   return html`${facts([
-    [general.date, utc(delivery.created_at, me)],
+    [general.date, time(delivery.created_at, me.reader)],
     [general.status, said.delivery[delivery.status]],
   ])}
 <form method="post" action="/portal/deliveries/${delivery.id}/replay"><p><button class="plain">${said.replay}</button></p></form>
@@ -210,7 +212,7 @@ function deliveryContent(me: Me, delivery: Delivery & { endpoint_id: string }): 
 <h2>${said.attempts}</h2>
 ${delivery.attempts.map(
   ({ at, status_code, error, response_body }) =>
-    html`<p>${utc(at, me)} · ${status_code ?? error}</p>${response_body && html`<pre>${response_body}</pre>`}`,
+    html`<p>${time(at, me.reader)} · ${status_code ?? error}</p>${response_body && html`<pre>${response_body}</pre>`}`,
 )}
 <p><a href="/portal/postbacks/${delivery.endpoint_id}">${general.back}</a></p>`;
 }

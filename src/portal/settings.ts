@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { openSessionsOf } from '../core/access/session.ts';
 import type { Problem } from '../core/values/problem.ts';
+import { time } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
@@ -10,7 +11,7 @@ import { table } from '../pages/table.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
 import { browserOf } from './browser.ts';
 import { type Errors, errorsOf, form, one, typedFrom, typedIn } from './fields.ts';
-import { doneNotice, sendPortal, utc } from './frame.ts';
+import { doneNotice, sendPortal } from './frame.ts';
 import { type PortalVisit, readPage, type Visiting } from './visit.ts';
 
 const mails = ['email_first_referral', 'email_new_referral', 'email_payout_paid'] as const;
@@ -85,7 +86,7 @@ async function showNotifications(
       cell: ({ user_agent, id }: Sessions) =>
         `${browserOf(user_agent)}${id === visit.session.id ? ` (${said.this_one})` : ''}`,
     },
-    { title: said.last_seen, cell: ({ last_seen_at }: Sessions) => utc(last_seen_at, me) },
+    { title: said.last_seen, cell: ({ last_seen_at }: Sessions) => time(last_seen_at, me.reader) },
   ];
   const content = html`${doneNotice(query, { saved: general.saved, ended: said.ended })}
 ${form(texts, {

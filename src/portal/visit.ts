@@ -72,7 +72,7 @@ async function meOf(tx: Tx, { partner_id, request }: PortalVisit): Promise<Me> {
   if (partner.status === 'pending' && !open_to_pending.includes(request.routeOptions.url ?? '')) throw new WaitFirst();
   const program = await programs.get(tx, partner.program_id);
   const language = wantedLanguage(partner.language_code, request.headers['accept-language']);
-  const reader = { language, time_zone: 'UTC' };
+  const reader = { language, time_zone: program.timezone };
   return { partner, program, texts: textsIn(language), reader, must_accept: mustAccept(program, partner) };
 }
 

@@ -78,6 +78,13 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.equal(taken.status, 409);
   t.equal(formAt(taken, '/portal/links')?.fields.value, 'my-news');
   t.match(taken.html, /id="field-value-error">This is taken/);
+  await rail.query(sql`
+    insert into program.link (organization_id, id, program_id, partner_id, param, value, destination_url, url)
+    select organization_id, core.new_id('lnk'), program_id, partner_id, param, 'more-' || n, destination_url, url || n
+    from program.link, generate_series(1, 499) as n where id = ${link.id}`);
+  const most = await waiting.submit(formAt(taken, '/portal/links'), { value: 'one-more' });
+  t.equal(most.status, 402);
+  t.match(most.text, 'You have as many links as you can have');
 
   const click = await merchant.post('/v1/clicks', {
     program_id: shop.program_id,
@@ -96,6 +103,13 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   const [commission] = (await shop.list('commissions')) as [Json];
   const why = await waiting.get(`/portal/commissions/${commission.id}`);
   t.match(why.text, /Why this amount\?.*the customer is yours.*\$99\.00.*-\$9\.00.*20%/);
+  t.match(why.text, /[AP]M UTC /);
+  await merchant.patch(`/v1/programs/${shop.program_id}`, { timezone: 'Asia/Tokyo' });
+  t.match(
+    (await waiting.get(`/portal/commissions/${commission.id}`)).text,
+    /[AP]M GMT\+9 \d{4}-\d\d-\d\d \d\d:\d\d UTC/,
+    'in the zone of the program, with UTC beside',
+  );
 
   const choose = await waiting.get('/portal/payout_method');
   t.ok(choose.links.includes('/portal/payout_method?method=bank_transfer'));

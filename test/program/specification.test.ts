@@ -175,6 +175,7 @@ t.test('a new program has the documented defaults', async (t) => {
     weekly_summary: false,
     questions: [],
     partner_emails: true,
+    timezone: 'UTC',
     min_payouts: {},
     payout_approval_required: false,
     payout_limit_minor: null,
@@ -208,6 +209,7 @@ const updates: Record<string, { make: () => Promise<Json>; bounds: Bounds }> = {
       block_self_referrals: flag,
       blocked_countries: { takes: [['KP', 'IR'], []], refuses: [['KPX'], ['K'], 'KP', null] },
       require_tax_forms: flag,
+      timezone: { takes: ['Europe/Berlin', 'UTC'], refuses: ['CET', '+01:00', 'Europe/Nowhere', '', null] },
     },
   },
   partners: {

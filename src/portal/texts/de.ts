@@ -130,6 +130,7 @@ export const de: PortalTexts = {
     customers: 'Kunden',
     new_link: 'Neuer Link',
     none: 'Sie haben noch keine Links. Legen Sie unten den ersten an.',
+    most: 'Mehr Links sind nicht möglich. Nehmen Sie einen davon.',
     created: 'Der Link ist angelegt.',
     qr: 'QR-Code',
     code: 'Code',
@@ -212,7 +213,7 @@ export const de: PortalTexts = {
   payout_method: {
     current: 'Sie werden bezahlt per',
     none: 'Sie haben noch nicht angegeben, wie Sie bezahlt werden möchten.',
-    held: (until) => html`Vor dem ${until} (UTC) wird nichts dorthin ausgezahlt, weil er geändert wurde.`,
+    held: (until) => html`Vor dem ${until} wird nichts dorthin ausgezahlt, weil er geändert wurde.`,
     choose: 'Wählen Sie, wie Sie bezahlt werden möchten',
     warning:
       'Wenn Sie ihn ändern, melden wir das an Ihre E-Mail-Adresse und an das bisherige Konto, und 72 Stunden lang wird nichts ausgezahlt.',

@@ -126,6 +126,7 @@ export const en: PortalTexts = {
     customers: 'Customers',
     new_link: 'New link',
     none: 'You have no links yet. Create the first one below.',
+    most: 'You have as many links as you can have. Use one of them.',
     created: 'The link is created.',
     qr: 'QR code',
     code: 'Code',
@@ -208,7 +209,7 @@ export const en: PortalTexts = {
   payout_method: {
     current: 'You are paid by',
     none: 'You have not said yet how you want to be paid.',
-    held: (until) => html`Nothing is paid by it before ${until} (UTC), because it was changed.`,
+    held: (until) => html`Nothing is paid by it before ${until}, because it was changed.`,
     choose: 'Choose how you want to be paid',
     warning: 'If you change it, we tell your email address and the account before, and nothing is paid for 72 hours.',
     methods: methodNames(mails),

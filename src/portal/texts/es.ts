@@ -128,6 +128,7 @@ export const es: PortalTexts = {
     customers: 'Clientes',
     new_link: 'Nuevo enlace',
     none: 'Aún no tiene enlaces. Cree el primero aquí abajo.',
+    most: 'Ya tiene el máximo de enlaces. Use uno de ellos.',
     created: 'El enlace se ha creado.',
     qr: 'Código QR',
     code: 'Código',
@@ -210,7 +211,7 @@ export const es: PortalTexts = {
   payout_method: {
     current: 'Cobra por',
     none: 'Aún no ha indicado cómo quiere cobrar.',
-    held: (until) => html`No se paga nada por él antes del ${until} (UTC), porque se ha cambiado.`,
+    held: (until) => html`No se paga nada por él antes del ${until}, porque se ha cambiado.`,
     choose: 'Elija cómo quiere cobrar',
     warning: 'Si lo cambia, avisamos a su correo y a la cuenta anterior, y no se paga nada durante 72 horas.',
     methods: methodNames(mails),

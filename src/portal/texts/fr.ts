@@ -129,6 +129,7 @@ export const fr: PortalTexts = {
     customers: 'Clients',
     new_link: 'Nouveau lien',
     none: 'Vous n’avez pas encore de lien. Créez le premier ci-dessous.',
+    most: 'Vous avez déjà le nombre maximal de liens. Utilisez-en un.',
     created: 'Le lien est créé.',
     qr: 'Code QR',
     code: 'Code',
@@ -211,7 +212,7 @@ export const fr: PortalTexts = {
   payout_method: {
     current: 'Vous êtes payé par',
     none: 'Vous n’avez pas encore indiqué comment vous souhaitez être payé.',
-    held: (until) => html`Rien n’y est versé avant le ${until} (UTC), parce qu’il a été modifié.`,
+    held: (until) => html`Rien n’y est versé avant le ${until}, parce qu’il a été modifié.`,
     choose: 'Choisissez comment vous souhaitez être payé',
     warning:
       'Si vous le modifiez, nous prévenons votre adresse e-mail et l’ancien compte, et rien n’est versé pendant 72 heures.',

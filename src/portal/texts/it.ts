@@ -127,6 +127,7 @@ export const it: PortalTexts = {
     customers: 'Clienti',
     new_link: 'Nuovo link',
     none: 'Non ha ancora link. Crei il primo qui sotto.',
+    most: 'Ha già il numero massimo di link. Ne usi uno.',
     created: 'Il link è creato.',
     qr: 'Codice QR',
     code: 'Codice',
@@ -209,7 +210,7 @@ export const it: PortalTexts = {
   payout_method: {
     current: 'È pagato tramite',
     none: 'Non ha ancora indicato come desidera essere pagato.',
-    held: (until) => html`Nulla vi viene versato prima del ${until} (UTC), perché è stato modificato.`,
+    held: (until) => html`Nulla vi viene versato prima del ${until}, perché è stato modificato.`,
     choose: 'Scelga come desidera essere pagato',
     warning: 'Se lo modifica, avvisiamo il Suo indirizzo e-mail e il conto precedente, e per 72 ore non si paga nulla.',
     methods: methodNames(mails),

@@ -127,6 +127,7 @@ export const pt: PortalTexts = {
     customers: 'Clientes',
     new_link: 'Novo link',
     none: 'Ainda não tem links. Crie o primeiro abaixo.',
+    most: 'Já tem o máximo de ligações. Use uma delas.',
     created: 'O link está criado.',
     qr: 'Código QR',
     code: 'Código',
@@ -209,7 +210,7 @@ export const pt: PortalTexts = {
   payout_method: {
     current: 'É pago por',
     none: 'Ainda não indicou como quer ser pago.',
-    held: (until) => html`Nada é pago por ele antes de ${until} (UTC), porque foi alterado.`,
+    held: (until) => html`Nada é pago por ele antes de ${until}, porque foi alterado.`,
     choose: 'Escolha como quer ser pago',
     warning: 'Se o alterar, avisamos o seu e-mail e a conta anterior, e nada é pago durante 72 horas.',
     methods: methodNames(mails),

@@ -114,6 +114,7 @@ export interface PortalTexts {
     customers: string;
     new_link: string;
     none: string;
+    most: string;
     created: string;
     qr: string;
     code: string;

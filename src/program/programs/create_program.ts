@@ -43,6 +43,7 @@ const defaults = {
   weekly_summary: false,
   questions: [],
   partner_emails: true,
+  timezone: 'UTC',
 } satisfies Partial<Program>;
 
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });

@@ -6,6 +6,7 @@ import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, oneLine, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { timeZone } from '../../core/values/time_zone.ts';
 import { questions, storedQuestions } from './questions.ts';
 import { type Counter, countersOf, moneyOf, rowsOf } from './tally.ts';
 
@@ -147,6 +148,11 @@ export const programs = resource({
       .describe(
         'Whether partners are emailed about their application, their first and new referrals, and changed rates. What a partner has switched off is not sent.',
       ),
+    timezone: text.meta({
+      description:
+        'The IANA time zone in which the dashboard and the portal show times, with UTC beside them. Days, such as those of payouts, are those of UTC.',
+      examples: ['Europe/Berlin'],
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -216,6 +222,7 @@ export const settings = {
   weekly_summary: z.boolean(),
   questions,
   partner_emails: z.boolean(),
+  timezone: timeZone,
 };
 
 /**
