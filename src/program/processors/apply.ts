@@ -30,7 +30,9 @@ const by_weight = ['failed', 'waiting', 'ignored', 'done'] as const;
 export async function applyFacts(applying: Applying, facts: Fact[]): Promise<Outcome> {
   const outcomes: Outcome[] = [];
   for (const fact of facts) outcomes.push(await applyFact(applying, fact));
-  const told = outcomes.filter(({ status, reason }) => status !== 'ignored' || reason === 'unattributed');
+  const told = outcomes.filter(
+    ({ status, reason, waiting_for }) => status !== 'ignored' || reason === 'unattributed' || waiting_for,
+  );
   const found = by_weight.flatMap(
     (status) => (told.length > 0 ? told : outcomes).find((one) => one.status === status) ?? [],
   );
@@ -86,6 +88,21 @@ export async function mayBeCredited(
         select from program.coupon t
         where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id is not null and t.deleted_at is null
       ) as known`);
+  return known;
+}
+
+/** Returns whether sales are known by ids that begin so: those that the API recorded may be of payments that are told now. */
+export async function haveSales(tx: Tx, program_id: string, prefixes: string[]): Promise<boolean> {
+  const { known } = await tx.one<{ known: boolean }>(sql`
+    select exists (
+      select from unnest(${prefixes}::text[]) as g (prefix)
+      cross join lateral (
+        select from program.sale t
+        where ${tenant(tx)} and t.program_id = ${program_id} and t.deleted_at is null
+          and t.external_charge_id >= g.prefix and t.external_charge_id < g.prefix || chr(127)
+        limit 1
+      ) as t
+    ) as known`);
   return known;
 }
 

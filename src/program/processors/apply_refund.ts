@@ -12,6 +12,7 @@ import { refunds } from '../sales/refund.ts';
 import { type Sale, sales } from '../sales/sale.ts';
 import { followSubscriptions } from './apply_customer.ts';
 import { definite, existingOf, failed } from './apply_sale.ts';
+import { release } from './inbox.ts';
 import {
   type Applying,
   done,
@@ -32,7 +33,7 @@ const openOperation = operationOf(disputeOperations, 'disputes.create');
 const closeOperation = operationOf(disputeOperations, 'disputes.close');
 
 /** The sale of a payment, or what becomes of an event that is about it. */
-async function saleOf(applying: Applying, payment: string): Promise<Sale | Outcome> {
+async function saleOf(applying: Applying, payment: string, currency?: string): Promise<Sale | Outcome> {
   const { tx, program } = applying;
   const known = await findKnown(applying, payment);
   if (known?.object_id === null)
@@ -42,9 +43,17 @@ async function saleOf(applying: Applying, payment: string): Promise<Sale | Outco
     : // Somebody may have sent the sale by the API.
       sql`t.external_charge_id = ${payment}`;
   const sale = await sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program.id} and ${where}`);
+  if (sale && currency !== undefined && currency !== sale.currency) return otherCurrency(currency, sale);
   if (sale) return sale;
   return known ? ignored('sale_deleted', 'The sale was deleted.') : waitingFor(payment);
 }
+
+/** Nothing is converted: what was sold in one currency cannot be taken back in another one. */
+const otherCurrency = (currency: string, sale: Sale): Outcome => ({
+  status: 'failed',
+  reason: 'currency_mismatch',
+  message: `It is in ${currency}, and the sale ${sale.id} is in ${sale.currency}. Amounts are not converted: record it by POST /v1/sales/${sale.id}/refund or POST /v1/disputes in ${sale.currency}.`,
+});
 
 const isOutcome = (found: Sale | Outcome): found is Outcome => !('amount_minor' in found);
 
@@ -53,7 +62,7 @@ const after = (sale: Sale, time: string): string => (time < sale.occurred_at ? s
 
 export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind: 'refund' }>): Promise<Outcome> {
   const { external_refund_id, status, at } = fact;
-  const sale = await saleOf(applying, fact.of);
+  const sale = await saleOf(applying, fact.of, fact.currency);
   if (isOutcome(sale)) return sale;
   const known = await findKnown(applying, external_refund_id);
   if (status === 'failed') {
@@ -76,7 +85,7 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
 async function refunded(
   { tx, program, by, services }: Applying,
   sale: Sale,
-  { external_refund_id, amount_minor, reason, refunded_at }: Extract<Fact, { kind: 'refund' }>,
+  { external_refund_id, of, amount_minor, reason, refunded_at }: Extract<Fact, { kind: 'refund' }>,
 ): Promise<string | Outcome> {
   const body = definite({ amount_minor, external_refund_id, reason, refunded_at: after(sale, refunded_at) });
   const reply = await perform<Sale>(
@@ -87,7 +96,8 @@ async function refunded(
   if (reply instanceof Problem) {
     const existing = existingOf(reply);
     if (existing) return existing.id;
-    return reply.code === 'sale_already_refunded' ? ignored(reply.code, reply.message) : failed(reply);
+    const refusal = reply.code === 'sale_already_refunded' ? ignored(reply.code, reply.message) : failed(reply);
+    return { ...refusal, waiting_for: of };
   }
   const refund = await refunds.find(
     tx,
@@ -100,7 +110,7 @@ async function reversed(
   applying: Applying,
   sale: Sale,
   refund_id: string,
-  { external_refund_id, at }: Extract<Fact, { kind: 'refund' }>,
+  { external_refund_id, of, at }: Extract<Fact, { kind: 'refund' }>,
 ): Promise<Outcome> {
   const { tx, by, services } = applying;
   const given = { params: { id: refund_id }, body: { reason: 'refund_failed' } };
@@ -108,21 +118,25 @@ async function reversed(
   // Somebody may have reversed it by the API.
   if (reply instanceof Problem && reply.code !== 'invalid_state_transition') return failed(reply);
   await know(applying, [external_refund_id], { object_id: refund_id, state: 'failed', at });
-  await restoreStatus(applying, sale);
+  await givenBack(applying, sale, of);
   return done(refund_id);
 }
 
-/** Gives a customer back the status that a refund took, with the money: as their subscriptions stand now. */
-async function restoreStatus(applying: Applying, { customer_id }: Sale): Promise<void> {
-  const { tx } = applying;
+/**
+ * Gives a customer back the status that a refund took, with the money: as their subscriptions stand now. A refund that was refused because nothing
+ * was left is worked on again.
+ */
+async function givenBack(applying: Applying, { customer_id }: Sale, payment: string): Promise<void> {
+  const { tx, program } = applying;
   const customer =
     customer_id === null ? undefined : await customers.find(tx, sql`${tenant(tx)} and t.id = ${customer_id}`);
   if (customer) await followSubscriptions(applying, customer);
+  await release(tx, program.id, [payment]);
 }
 
 export async function applyDispute(applying: Applying, fact: Extract<Fact, { kind: 'dispute' }>): Promise<Outcome> {
   const { external_dispute_id, status, at } = fact;
-  const sale = await saleOf(applying, fact.of);
+  const sale = await saleOf(applying, fact.of, fact.currency);
   if (isOutcome(sale)) return sale;
   const known = await findKnown(applying, external_dispute_id);
   if (isOlder(at, known)) return older;
@@ -133,7 +147,7 @@ export async function applyDispute(applying: Applying, fact: Extract<Fact, { kin
   const decided = status === 'open' || dispute.status === status ? dispute : await closed(applying, dispute, fact);
   if (decided instanceof Problem) return failed(decided);
   await know(applying, [external_dispute_id], { object_id: dispute.id, state: decided.status, at });
-  if (dispute.status === 'lost' && decided.status === 'won') await restoreStatus(applying, sale);
+  if (dispute.status === 'lost' && decided.status === 'won') await givenBack(applying, sale, fact.of);
   return done(dispute.id);
 }
 

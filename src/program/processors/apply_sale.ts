@@ -20,6 +20,11 @@ export async function applySale(applying: Applying, fact: SaleFact): Promise<Out
   const ids = [external_charge_id, ...fact.also_known_as];
   const known = await findKnown(applying, external_charge_id);
   if (known?.object_id) return done(known.object_id, 'already_recorded');
+  const sent = await sentByAnotherId(applying, fact);
+  if (sent) {
+    await know(applying, ids, { object_id: sent.id });
+    return done(sent.id, 'already_recorded');
+  }
   const recorded = await recorder(applying, fact);
   if (recorded === undefined) {
     await know(applying, ids, { object_id: null });
@@ -34,6 +39,19 @@ export async function applySale(applying: Applying, fact: SaleFact): Promise<Out
   if (external_customer_id !== null) await release(tx, program.id, [external_customer_id]);
   return done(recorded.id);
 }
+
+/** The sale that the API recorded under another id of the same payment. */
+const sentByAnotherId = (
+  { tx, program }: Applying,
+  { also_known_as }: SaleFact,
+): Promise<{ id: string } | undefined> =>
+  also_known_as.length === 0
+    ? Promise.resolve(undefined)
+    : tx.maybe<{ id: string }>(sql`
+        select t.id from program.sale t
+        where ${tenant(tx)} and t.program_id = ${program.id} and t.external_charge_id = any(${also_known_as}::text[]) and t.deleted_at is null
+        order by t.id
+        limit 1`);
 
 export const failed = ({ code, message }: Problem): Outcome => ({ status: 'failed', reason: code, message });
 

@@ -133,8 +133,8 @@ export const connectionById = (tx: Tx, connection_id: string): Promise<Connectio
   );
 
 /**
- * Those that a webhook may be signed by: the current one, and those that it replaced within a day. Ids of programs are unique over all
- * organizations.
+ * Those that a webhook may be signed by: the current one, and those of its mode and its account that it replaced within a day. Ids of programs are
+ * unique over all organizations.
  */
 export const signingConnections = (program_id: string, processor: ProcessorName): Sql => sql`
   select ${raw_columns}
@@ -146,6 +146,7 @@ export const signingConnections = (program_id: string, processor: ProcessorName)
         select
         from program.processor c
         where c.organization_id = t.organization_id and c.program_id = t.program_id and c.processor = t.processor and c.deleted_at is null
+          and c.mode = t.mode and (c.account = t.account or not (c.account like 'acct\\_%' and t.account like 'acct\\_%'))
       )
     )
   order by t.deleted_at desc nulls first

@@ -124,8 +124,11 @@ export function workLater(tx: Tx, program_id: string, queues: string[]): void {
 /** The key of the job of a queue: one waits at most. */
 export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
 
+/** Reasons that may be gone: nobody was credited, or nothing was left of a sale to refund. */
+const released_reasons = ['unattributed', 'sale_already_refunded', 'refund_exceeds_sale'];
+
 /**
- * Works on what waited for ids that are known now. Charges of a customer who was not known are among them.
+ * Works on what waited for ids that are known now. Charges of a customer who was not known are among them, and refunds of what was refunded otherwise.
  * @param ids of the processor, each locked by `lockIds`
  */
 export async function release(tx: Tx, program_id: string, ids: string[]): Promise<void> {
@@ -133,7 +136,7 @@ export async function release(tx: Tx, program_id: string, ids: string[]): Promis
     update program.processor_event t
     set status = 'pending', worked_at = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.program_id = ${program_id} and t.waiting_for = any(${ids})
-      and (t.status in ('waiting', 'unresolved') or t.status = 'ignored' and t.reason = 'unattributed')
+      and (t.status in ('waiting', 'unresolved') or t.status in ('ignored', 'failed') and t.reason = any(${released_reasons}::text[]))
     returning t.queue`);
   workLater(
     tx,

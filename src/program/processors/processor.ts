@@ -83,6 +83,8 @@ export type Fact =
       /** The payment that is refunded. */
       of: string;
       amount_minor: number;
+      /** ISO 4217. Undefined: that of the payment. */
+      currency?: string | undefined;
       status: 'succeeded' | 'failed';
       reason?: string | undefined;
       /** When it was made. */
@@ -94,6 +96,7 @@ export type Fact =
       external_dispute_id: string;
       of: string;
       amount_minor: number;
+      currency?: string | undefined;
       status: 'open' | 'won' | 'lost';
       /** It is closed without having been one: nothing follows unless it is known. */
       only_if_known?: boolean;
@@ -127,7 +130,15 @@ export interface Question {
 }
 
 /** An event is read in steps: into what follows, or into what has to be asked first. */
-export type Reading = Fact[] | Nothing | { ask: Question[]; worth_it_for?: Attributable };
+export type Reading =
+  | Fact[]
+  | Nothing
+  | {
+      ask: Question[];
+      worth_it_for?: Attributable;
+      /** Prefixes of ids: where no sale is known by such an id, nothing is asked, and the answers are undefined. */
+      where_sales_are?: string[];
+    };
 
 /** Who might be credited: where nobody here is known by any of it, nothing needs to be asked. */
 export interface Attributable {

@@ -6,7 +6,7 @@ import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { programs } from '../programs/program.ts';
-import { applyFacts, idsIn, mayBeCredited } from './apply.ts';
+import { applyFacts, haveSales, idsIn, mayBeCredited } from './apply.ts';
 import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
 import { type Applying, ignored, knowNothing, lockIds, type Outcome, unattributed } from './known.ts';
 import type { Attributable, Fact, Nothing, ProcessorName, Question, Reading } from './processor.ts';
@@ -24,6 +24,7 @@ interface Pending {
   id: string;
   processor: ProcessorName;
   run_id: string;
+  livemode: boolean;
   body: string | null;
 }
 
@@ -48,7 +49,7 @@ interface Next {
 const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Context): Promise<Next | undefined> =>
   transaction(store, { organization_id, request_id: null, only_reads: true }, async (tx) => {
     const event = await tx.maybe<Pending>(sql`
-      select t.id, t.processor, t.run_id, t.body
+      select t.id, t.processor, t.run_id, t.livemode, t.body
       from program.processor_event t
       where ${tenant(tx)} and t.program_id = ${program_id} and t.queue = ${queue} and t.status = 'pending'
       order by t.occurred_at, t.rank, t.external_event_id
@@ -60,13 +61,19 @@ const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Cont
 /** @returns false where the processor refuses the key: the events wait for another one */
 function workEvent(queue: Queue, { event, connection }: Next, context: Context): Promise<boolean> {
   const body = parsedJson(event.body ?? '');
+  const is_of_mode = event.livemode === (connection.mode === 'live');
   const opening = { organization_id: queue.organization_id, request_id: event.run_id };
   return whileKeyHolds(context.store, opening, connection.id, async () => {
-    const read = await readFacts(queue, { body, connection }, context);
+    const read = is_of_mode ? await readFacts(queue, { body, connection }, context) : other_mode;
     await transaction(context.store, opening, (tx) => apply(tx, queue, { event, connection, read }, context));
   });
 }
 
+const other_mode: Nothing = {
+  kind: 'nothing',
+  reason: 'other_mode',
+  message: 'It came while the program was connected in the other mode, test or live.',
+};
 const erased: Nothing = { kind: 'nothing', reason: 'erased', message: 'It was erased together with its customer.' };
 
 type Read = Fact[] | Nothing | { nobody: Attributable };
@@ -84,11 +91,13 @@ async function readFacts(
   for (let step = 0; step < most_steps; step++) {
     const reading: Reading = processor.read(body, answers);
     if (!('ask' in reading)) return reading;
-    const { worth_it_for } = reading;
+    const { worth_it_for, where_sales_are } = reading;
     const opening = { organization_id, request_id: null, only_reads: true };
     if (worth_it_for && !(await transaction(store, opening, (tx) => mayBeCredited(tx, program_id, worth_it_for))))
       return { nobody: worth_it_for };
-    answers.push(...(await Promise.all(reading.ask.map(ask))));
+    const is_needed =
+      !where_sales_are || (await transaction(store, opening, (tx) => haveSales(tx, program_id, where_sales_are)));
+    answers.push(...(await Promise.all(reading.ask.map((question) => (is_needed ? ask(question) : undefined)))));
   }
   throw new Error('An event leads to one question after another.');
 }

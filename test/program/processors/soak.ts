@@ -5,7 +5,7 @@ import { startServer } from '../payouts/rails/attempt.ts';
 import { faultsOf, idle, ledgerOf, open, unleash } from './chaos.ts';
 import { StripeAccount } from './stripe_account.ts';
 
-/** `npm run soak -- processors`: the chaos of the test with 500 customers, some 10,000 events, and more kills. */
+/** `npm run soak -- processors`: the chaos of the test with 850 customers, some 10,000 events, and more kills. */
 export async function soakProcessors({
   kills = 100,
   seed,
@@ -15,7 +15,7 @@ export async function soakProcessors({
 }): Promise<void> {
   t.setTimeout(4 * 3_600_000);
   await shareCompiled(t);
-  const plot = { customers: 500, seed, since: Math.floor(Date.now() / 1000) - 28 * 86_400 };
+  const plot = { customers: 850, seed, since: Math.floor(Date.now() / 1000) - 28 * 86_400 };
   await t.test(`the ledger is that of the events in order (--seed ${seed})`, async (t) => {
     const [calm, wild] = [await startServer(t, new StripeAccount()), await startServer(t, new StripeAccount())];
     const in_order = await startRail({ provider_urls: { stripe: calm.url } });

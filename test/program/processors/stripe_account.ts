@@ -11,7 +11,7 @@ const list = (data: Json[], has_more = false): Answer => ({ status: 200, body: {
  * what a test says.
  */
 export class StripeAccount extends ProviderServer {
-  readonly credentials = { secret_key: 'rk_test_0123456789abcdefgh' };
+  readonly credentials: { secret_key: string } = { secret_key: 'rk_test_0123456789abcdefgh' };
   readonly endpoints: Json[] = [];
   readonly events: Json[] = [];
   /** What the key may not do. */
@@ -170,10 +170,17 @@ export class StripeAccount extends ProviderServer {
     return list(rest.slice(0, limit), rest.length > limit);
   }
 
-  /** Discounts are ids, unless they are asked for. */
+  /** Discounts are ids, and payments are left out, unless they are asked for. */
   #expanded(object: Json, query: URLSearchParams): Json {
-    if (!query.getAll('expand[]').includes('discounts')) return object;
-    return { ...object, discounts: object.discounts.map((id: string) => this.#objects.get(id)) };
+    const asked = [...query].filter(([name]) => name.startsWith('expand[')).map(([, field]) => field);
+    const payments = () => this.all('invoice_payment').filter(({ invoice }) => invoice === object.id);
+    return {
+      ...object,
+      ...(asked.includes('discounts')
+        ? { discounts: object.discounts.map((id: string) => this.#objects.get(id)) }
+        : {}),
+      ...(asked.includes('payments') ? { payments: { object: 'list', data: payments(), has_more: false } } : {}),
+    };
   }
 
   /** Newest first, a page after another. */

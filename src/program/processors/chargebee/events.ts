@@ -141,6 +141,7 @@ function refund(content: unknown, { at: time }: Occasion): Reading {
     ({ id, of, amount }): Fact => ({
       kind: 'refund',
       ...{ external_refund_id: id, of, amount_minor: amount, status: 'succeeded', at: time },
+      currency: textAt(transaction, 'currency_code'),
       refunded_at: date > 0 ? timeOf(date) : time,
     }),
   );
@@ -158,6 +159,7 @@ function reversal(content: unknown, { at: time }: Occasion): Reading {
     {
       kind: 'dispute',
       ...{ external_dispute_id: id, of, amount_minor: numberAt(transaction, 'amount'), status: 'lost', at: time },
+      currency: textAt(transaction, 'currency_code'),
       opened_at: date > 0 ? timeOf(date) : time,
     },
   ];

@@ -134,6 +134,7 @@ function adjustment(data: unknown, { at: time }: Occasion): Reading {
     {
       kind: 'dispute',
       ...{ external_dispute_id: disputeOf(of), of, amount_minor, status: disputed, at: time },
+      currency: textAt(data, 'currency_code'),
       ...{ reason: textAt(data, 'reason'), opened_at: created },
     },
   ];
@@ -157,7 +158,7 @@ function refund(
   const fact: Fact = {
     kind: 'refund',
     ...{ external_refund_id: id, of, amount_minor, status: status === 'approved' ? 'succeeded' : 'failed' },
-    ...{ reason: textAt(data, 'reason'), refunded_at: created, at },
+    ...{ currency: textAt(data, 'currency_code'), reason: textAt(data, 'reason'), refunded_at: created, at },
   };
   return [fact];
 }

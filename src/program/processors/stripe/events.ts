@@ -1,7 +1,17 @@
 /** The events of Stripe that have effects, and the facts in them. https://docs.stripe.com/api/events/types */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
-import type { Fact, Nothing, Question, Reading } from '../processor.ts';
-import { clickIn, currencyOf, idAt, minorAt, type Occasion, timeOf } from './fields.ts';
+import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
+import {
+  askForCharges,
+  chargesIn,
+  clickIn,
+  currencyOf,
+  idAt,
+  minorAt,
+  type Occasion,
+  question,
+  timeOf,
+} from './fields.ts';
 import { invoicePaid } from './invoice.ts';
 
 interface Reader {
@@ -63,7 +73,7 @@ function customer(object: unknown): Reading {
   ];
 }
 
-function checkout(object: unknown): Reading {
+function checkout(object: unknown, { at: time, answers }: Occasion): Reading {
   const external_customer_id = idAt(object, 'customer');
   const click_id = clickIn(textAt(object, 'client_reference_id'), textAt(object, 'metadata', 'rail_click'));
   const who = identityOf(textAt(object, 'customer_details', 'email'), textAt(object, 'customer_details', 'name'));
@@ -77,8 +87,11 @@ function checkout(object: unknown): Reading {
             customer_id: textAt(object, 'metadata', 'rail_customer'),
           },
         ];
-  const paid = paidByCheckout(object, { external_customer_id, click_id, who });
-  const facts = [...bound, ...paid];
+  const paid = paidByCheckout(object, { external_customer_id, click_id, who, time });
+  const payment = paid[0]?.external_charge_id;
+  if (payment !== undefined && answers.length === 0) return askForCharges([payment]);
+  const also_known_as = chargesIn(answers);
+  const facts = [...bound, ...paid.map((sale) => ({ ...sale, also_known_as }))];
   return facts.length > 0
     ? facts
     : nothing('nothing_paid', 'The session names no customer, and nothing was paid by it.');
@@ -88,10 +101,12 @@ interface Buyer {
   external_customer_id: string | undefined;
   click_id: string | undefined;
   who: { email?: string; name?: string };
+  /** When it was paid. */
+  time: string;
 }
 
 /** A payment without an invoice. What an invoice is paid by is the sale of `invoice.paid`. */
-function paidByCheckout(object: unknown, { external_customer_id, click_id, who }: Buyer): Fact[] {
+function paidByCheckout(object: unknown, { external_customer_id, click_id, who, time }: Buyer): SaleFact[] {
   const payment = idAt(object, 'payment_intent');
   const amount_minor = minorAt(object, 'amount_total');
   const is_paid = textAt(object, 'mode') === 'payment' && textAt(object, 'payment_status') === 'paid';
@@ -106,7 +121,7 @@ function paidByCheckout(object: unknown, { external_customer_id, click_id, who }
       },
       ...{ external_customer_id: external_customer_id ?? null, click_id, customer: who },
       coupon_external_ids: listAt(object, 'discounts').flatMap((one) => idAt(one, 'promotion_code') ?? []),
-      occurred_at: timeOf(at(object, 'created')),
+      occurred_at: `${time.slice(0, -4)}000Z`,
       metadata: { processor: 'stripe', checkout_session: textAt(object, 'id') ?? '' },
       also_known_as: [],
     },
@@ -122,11 +137,6 @@ function invoicePayment(object: unknown): Reading {
 }
 
 const clickOf = (object: unknown): string | undefined => clickIn(textAt(object, 'metadata', 'rail_click'));
-
-const question = (path: string, query: Record<string, string>): Question => ({
-  path,
-  query: { ...query, limit: '100' },
-});
 
 /** A charge by itself is a sale only where no invoice and no Checkout Session has it. */
 function charge(object: unknown, { answers }: Occasion): Reading {
@@ -150,6 +160,8 @@ function charge(object: unknown, { answers }: Occasion): Reading {
       },
     };
   }
+  if (answers.includes(undefined))
+    return nothing('unknown_payment', 'The account does not know the payment. It may be of another account.');
   if (listAt(answers[0], 'data').length > 0)
     return nothing('paid_by_invoice', 'The charge paid an invoice: the sale is that of invoice.paid.');
   if (listAt(answers[1], 'data').length > 0)
@@ -195,6 +207,8 @@ function subscription(object: unknown, { at: time }: Occasion): Reading {
 /** The payment that is refunded or disputed. */
 const paymentOf = (object: unknown): string | undefined => idAt(object, 'payment_intent') ?? idAt(object, 'charge');
 
+const currencyIn = (object: unknown): string | undefined => currencyOf(object) || undefined;
+
 const refund_status: Readonly<Record<string, 'succeeded' | 'failed'>> = {
   succeeded: 'succeeded',
   failed: 'failed',
@@ -210,7 +224,7 @@ function refund(object: unknown, time: string): Reading {
     {
       kind: 'refund',
       ...{ external_refund_id, of, status, at: time },
-      amount_minor: minorAt(object, 'amount'),
+      ...{ amount_minor: minorAt(object, 'amount'), currency: currencyIn(object) },
       reason: textAt(object, 'reason'),
       refunded_at: timeOf(at(object, 'created')),
     },
@@ -240,7 +254,7 @@ function disputeFact(object: unknown, time: string, outcome?: 'won'): Reading {
       kind: 'dispute',
       ...{ external_dispute_id, of, at: time, status: outcome ?? closed },
       ...(is_inquiry || stated === 'prevented' ? { only_if_known: true } : {}),
-      amount_minor: minorAt(object, 'amount'),
+      ...{ amount_minor: minorAt(object, 'amount'), currency: currencyIn(object) },
       reason: textAt(object, 'reason'),
       opened_at: timeOf(at(object, 'created')),
     },

@@ -1,6 +1,7 @@
 /** Reading the objects of Stripe's API. */
-import { at, textAt } from '../../payouts/rails/answer.ts';
+import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { minorOfStripe } from '../../payouts/rails/stripe_amount.ts';
+import type { Question, Reading } from '../processor.ts';
 
 export interface Occasion {
   /** The time of the event, ISO 8601: later by a millisecond for each rank, so that events of one second have an order. */
@@ -38,3 +39,18 @@ export function shareOf(part: number, paid: number, whole: number): number {
 /** `clk_…` where a merchant put the click. Other references are their own. */
 export const clickIn = (...texts: (string | undefined)[]): string | undefined =>
   texts.find((text) => text?.startsWith('clk_'));
+
+export const question = (path: string, query: Record<string, string>): Question => ({
+  path,
+  query: { ...query, limit: '100' },
+});
+
+/** Asks for the charges of payments where somebody has recorded sales by such ids: a payment is not recorded again under its own id. */
+export const askForCharges = (payments: string[]): Reading => ({
+  ask: payments.map((payment_intent) => question('/v1/charges', { payment_intent })),
+  where_sales_are: ['ch_'],
+});
+
+/** The ids of the charges in answers to that. */
+export const chargesIn = (answers: unknown[]): string[] =>
+  answers.flatMap((answer) => listAt(answer, 'data').flatMap((one) => textAt(one, 'id') ?? []));

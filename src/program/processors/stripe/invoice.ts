@@ -1,7 +1,18 @@
 /** Reads an invoice: what was paid of it, by whom, and for what. https://docs.stripe.com/api/invoices/object */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import type { Reading } from '../processor.ts';
-import { clickIn, currencyOf, idAt, minorAt, numberAt, type Occasion, shareOf, timeOf } from './fields.ts';
+import {
+  askForCharges,
+  chargesIn,
+  clickIn,
+  currencyOf,
+  idAt,
+  minorAt,
+  numberAt,
+  type Occasion,
+  shareOf,
+  timeOf,
+} from './fields.ts';
 
 /** A balance, credits and a discount make `amount_paid` smaller: the sale is what was paid. */
 export function invoicePaid(object: unknown, { at: time, answers }: Occasion): Reading {
@@ -10,16 +21,24 @@ export function invoicePaid(object: unknown, { at: time, answers }: Occasion): R
   const amount_minor = minorAt(object, 'amount_paid');
   if (amount_minor <= 0)
     return { kind: 'nothing', reason: 'nothing_paid', message: 'Nothing was paid for the invoice, as in a trial.' };
-  // The event names discounts by their ids, which say nothing of a promotion.
-  const discounts = listAt(answers[0] ?? object, 'discounts');
+  // The event names discounts by their ids, which say nothing of a promotion, and does not name its payments.
+  const [told, ...charges] = answers;
+  const discounts = listAt(told ?? object, 'discounts');
   const subscription = at(object, 'parent', 'subscription_details');
   const click_id = clickIn(textAt(object, 'metadata', 'rail_click'), textAt(subscription, 'metadata', 'rail_click'));
   const external_customer_id = idAt(object, 'customer') ?? null;
-  if (answers.length === 0 && discounts.some((one) => typeof one === 'string'))
+  if (answers.length === 0) {
+    const expand = { 'expand[0]': 'discounts', 'expand[1]': 'payments' };
+    const has_discounts = discounts.some((one) => typeof one === 'string');
     return {
-      ask: [{ path: `/v1/invoices/${encodeURIComponent(id)}`, query: { 'expand[]': 'discounts' } }],
-      worth_it_for: { external_customer_id, click_id, by_coupon: true, payment_ids: [id] },
+      ask: [{ path: `/v1/invoices/${encodeURIComponent(id)}`, query: expand }],
+      ...(has_discounts
+        ? { worth_it_for: { external_customer_id, click_id, by_coupon: true, payment_ids: [id] } }
+        : { where_sales_are: ['pi_', 'ch_'] }),
     };
+  }
+  const payments = paymentsOf(told);
+  if (payments.length > 0 && charges.length === 0) return askForCharges(payments);
   const billing_reason = textAt(object, 'billing_reason');
   const { product_id, products } = productsOf(object);
   return [
@@ -40,10 +59,16 @@ export function invoicePaid(object: unknown, { at: time, answers }: Occasion): R
         ...definite('billing_reason', billing_reason),
         ...(products.length > 1 ? { products: products.join(',') } : {}),
       },
-      also_known_as: [],
+      also_known_as: [...payments, ...chargesIn(charges)],
     },
   ];
 }
+
+/** The payments that paid it, and those of charges without one. */
+const paymentsOf = (invoice: unknown): string[] =>
+  listAt(invoice, 'payments', 'data')
+    .filter((one) => textAt(one, 'status') === 'paid')
+    .flatMap((one) => idAt(one, 'payment', 'payment_intent') ?? idAt(one, 'payment', 'charge') ?? []);
 
 const definite = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: string };

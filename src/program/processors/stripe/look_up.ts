@@ -56,16 +56,18 @@ export async function stripeEvents(account: Account, since: string, from: string
     return ['/v1/events', { 'created[gte]': secondsOf(since), ...named }];
   });
   const { objects: events, next } = await pageOfLists(account, lists, from);
-  return { events: await Promise.all(events.map((event) => inOurVersion(account, event))), next };
+  return { events, next };
 }
 
-/** Stripe keeps an event in the version that the account had then: in another one, its object is read anew. */
-async function inOurVersion(account: Account, event: unknown): Promise<unknown> {
+/**
+ * Stripe keeps an event in the version that the account had then, and sends it in that of the endpoint, which may have been made by hand: in another
+ * version, its object is read anew. Undefined: it is in the version that is read here.
+ */
+export function pathInOurVersion(event: unknown): string | undefined {
   const [kind, id] = [textAt(event, 'data', 'object', 'object') ?? '', textAt(event, 'data', 'object', 'id')];
-  const path = paths[kind];
-  if (textAt(event, 'api_version') === api_version || path === undefined || id === undefined) return event;
-  const object = await readStripe(account, `/v1/${path}/${encodeURIComponent(id)}`);
-  return object === undefined ? event : { ...(event as object), data: { object } };
+  const [version = api_version, path] = [textAt(event, 'api_version'), paths[kind]];
+  if (version === api_version || path === undefined || id === undefined) return undefined;
+  return `/v1/${path}/${encodeURIComponent(id)}`;
 }
 
 /** The event that says what an object is. Its id is of the object, so that it is taken in once. */

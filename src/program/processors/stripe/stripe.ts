@@ -18,7 +18,7 @@ import {
 import { callStripe, readStripe, stripeMessage } from './client.ts';
 import { readers } from './events.ts';
 import { idAt, numberAt, timeOf } from './fields.ts';
-import { findAtStripe, stripeEvents, stripeHistory } from './look_up.ts';
+import { findAtStripe, pathInOurVersion, stripeEvents, stripeHistory } from './look_up.ts';
 import { stripeMovements } from './movements.ts';
 import { createStripePromotion } from './promotion.ts';
 
@@ -44,6 +44,13 @@ export const stripe: Processor = {
       .describe(
         'A restricted key that may read Customers, Charges and Refunds, Invoices, Checkout Sessions, Subscriptions, Disputes, Promotion Codes and Events, and write Webhook Endpoints; or a secret key.',
       ),
+    webhook_secret: z
+      .string()
+      .regex(/^whsec_[A-Za-z0-9+/=]{16,255}$/, 'must be the signing secret of a webhook endpoint: whsec_…')
+      .optional()
+      .describe(
+        'Leave it out, and the webhook endpoint is created. The secret of an endpoint that you created at `webhook_url` yourself, or that `stripe listen --forward-to <webhook_url>` prints: Stripe creates no endpoints on localhost.',
+      ),
   }),
   identifying: 'secret_key',
   urls: { test: 'https://api.stripe.com', live: 'https://api.stripe.com' },
@@ -61,7 +68,12 @@ export const stripe: Processor = {
   read: (body, answers) => {
     const reader = readers[textAt(body, 'type') ?? ''];
     if (!reader) return { kind: 'nothing', reason: 'unknown_type', message: 'Events of this type have no effect.' };
-    return reader.read(at(body, 'data', 'object'), { at: timeOf(at(body, 'created'), reader.rank), answers });
+    const [object, time] = [at(body, 'data', 'object'), timeOf(at(body, 'created'), reader.rank)];
+    const path = pathInOurVersion(body);
+    if (path === undefined) return reader.read(object, { at: time, answers });
+    if (answers.length === 0) return { ask: [{ path }] };
+    const [anew = object, ...rest] = answers;
+    return reader.read(anew, { at: time, answers: rest });
   },
   ask: (account, { path, query }) => readStripe(account, path, query),
 };
@@ -100,11 +112,12 @@ async function requireReadable(account: Account, path: string, permission: strin
   throw refused(`Stripe refuses the key: ${stripeMessage(answer, account)}`);
 }
 
-/** Stripe tells the secret of an endpoint once, when it is created: so each connection has its own. */
+/** Stripe tells the secret of an endpoint once, when it is created: so each connection has its own, or that of one which a person created. */
 async function connect(
   account: Account,
   webhook_url: string,
 ): Promise<{ credentials: Credentials; endpoint_id: string | null }> {
+  if (account.credentials.webhook_secret !== undefined) return { credentials: account.credentials, endpoint_id: null };
   const form: [string, string][] = [
     ['url', webhook_url],
     ['api_version', api_version],
@@ -133,7 +146,9 @@ async function disconnect(
   for (const endpoint of listAt(list, 'data')) {
     const id = textAt(endpoint, 'id');
     if (id === undefined || id === keep || textAt(endpoint, 'url') !== webhook_url) continue;
-    if (!ended_ids.includes(id) && numberAt(endpoint, 'created') > databaseTime() / 1000 - settled_s) continue;
+    // Without one that is kept, it may be a person's.
+    const is_settled = keep !== null && numberAt(endpoint, 'created') <= databaseTime() / 1000 - settled_s;
+    if (!ended_ids.includes(id) && !is_settled) continue;
     await callStripe(account, { method: 'DELETE', path: `/v1/webhook_endpoints/${encodeURIComponent(id)}` });
   }
 }
