@@ -3,6 +3,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
+import { notice } from '../pages/layout.ts';
 import type { Use } from '../pages/run.ts';
 import { facts } from '../pages/table.ts';
 import { isBelow } from './below.ts';
@@ -23,6 +24,21 @@ export const recordFacts = (visit: DashboardVisit, record: Record_, left_out: st
       .map(([name, value]) => [words(name.replace(/_id$/, '')), shown(visit, name, value, record)]),
   );
 
+/** True while a worker is at it. */
+const isUnderWay = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(value).some(([name, inner]) => {
+    if (name === 'in_progress') return inner !== null;
+    return name === 'state' || name === 'status' ? inner === 'queued' || inner === 'running' : isUnderWay(inner);
+  });
+
+/** Where scripts run, the page reads this part again until the work is done. */
+const underWay = (content: Html): Html => html`<div data-under-way>
+${notice(html`This is being worked on. <a href="">Load the page again</a> to see how far it is.`)}
+${content}
+</div>`;
+
 /** The name of a record, as people know it. */
 export const nameOf = (record: Record_): string =>
   ['name', 'email', 'handle', 'title', 'code', 'url', 'subject', 'id']
@@ -30,7 +46,7 @@ export const nameOf = (record: Record_): string =>
     .find((value) => typeof value === 'string' && value !== '') as string;
 
 export const recordContent = (visit: DashboardVisit, tag: string, id: string, record: Record_, below: Html): Html =>
-  html`${actionList(visit, tag, { id })}${recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
+  html`${actionList(visit, tag, { id })}${isUnderWay(record) ? underWay(recordFacts(visit, record)) : recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
 
 /**
  * Buttons for what the role may do. The operation itself refuses what a state does not allow.

@@ -1,4 +1,4 @@
-// What a page gains where scripts run: copying, and a form that is not sent twice. Every page works without it.
+// What a page gains where scripts run: copying, a form that is not sent twice, and work that is followed until it is done. Every page works without it.
 for (const button of document.querySelectorAll('[data-copy]')) {
   if (!navigator.clipboard) continue;
   button.hidden = false;
@@ -24,3 +24,18 @@ for (const form of document.querySelectorAll('form[method="post"]')) {
 addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
 });
+
+async function follow() {
+  const shown = document.querySelector('[data-under-way]');
+  if (!shown) return;
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  const answer = document.hidden ? undefined : await fetch(location.href).catch(() => undefined);
+  if (answer?.ok) {
+    const read = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const now = read.querySelector('[data-under-way]');
+    if (!now) return location.reload();
+    shown.replaceWith(now);
+  }
+  follow();
+}
+follow();

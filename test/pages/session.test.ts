@@ -397,3 +397,15 @@ t.test('an address asks for 30 links an hour at most', async (t) => {
   t.match(page.headers['retry-after'], /^\d+$/);
   t.equal((await ask('93.184.215.8')).status, 200);
 });
+
+t.test('a session that somebody else has put into the browser is not taken over', async (t) => {
+  const [planted, { link, user_id }] = [await signedIn(rail, merchant, 'viewer'), await colleague(rail, merchant)];
+  const token = planted.cookies.get('__Host-rail') as string;
+  const browser = browse(rail.address);
+  browser.cookies.set('__Host-rail', token);
+  await browser.submit((await browser.get(await link())).forms[0]);
+  t.not(browser.cookies.get('__Host-rail'), token);
+  const session = (of: Browser) => resumeSession(rail.store.database, of.cookies.get('__Host-rail') as string);
+  t.equal((await session(browser))?.user_id, user_id);
+  t.equal((await session(planted))?.user_id, planted.user_id, 'who planted it sees nothing of the other');
+});
