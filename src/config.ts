@@ -165,6 +165,13 @@ const Environment = z.object({
     .describe(
       '1: npm start also runs a mail server, a search engine and websites on loopback, to try recruitment. No email leaves this machine.',
     ),
+  RAIL_OPERATOR_ORGANIZATION: z
+    .string()
+    .regex(/^org_[0-9a-z]{26}$/, 'must be the id of an organization, such as org_…')
+    .optional()
+    .describe(
+      'Organization whose owners and admins see jobs and health of the whole service in the dashboard. Unset: nobody does; with npm start, the demo organization.',
+    ),
   RAIL_CHAT_HOSTS: hostNames
     .optional()
     .describe(

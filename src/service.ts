@@ -116,6 +116,7 @@ export async function openServices(config: Config, log: Logger, database: Databa
     name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
     provider_urls: providerUrls(config),
     search_credentials: searchCredentials(config),
+    operator_organization: config.RAIL_OPERATOR_ORGANIZATION,
     visit_interval_ms: 1_000,
     mailer: await openMailer(config, base_url),
     retention: retentionOf(config),

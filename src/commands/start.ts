@@ -32,6 +32,7 @@ async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
     if (!config.BASE_URL) running.services.base_url = base_url;
     const demo = await keepDemo(running, base_url, world?.fields);
     running.services.demo_key = demo?.publishable_key;
+    running.services.operator_organization ??= demo?.organization_id;
     const links = demo && (await demoLinks(running, demo));
     print(
       base_url,

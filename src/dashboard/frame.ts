@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type Html, html } from '../pages/html.ts';
 import { sendHtml } from '../pages/layout.ts';
 import { listTitle } from './catalog.ts';
+import { isOperator } from './roles.ts';
 import type { Chosen, DashboardVisit } from './visit.ts';
 
 export const service = 'Rail';
@@ -75,6 +76,9 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   },
 ];
 
+/** For operators alone. */
+const of_service: (typeof menu)[number] = { title: 'Service', items: [['service', 'Jobs and health']] };
+
 export interface DashboardPage {
   title: string;
   content: Html;
@@ -88,7 +92,8 @@ export const sendDashboard = (
   visit: DashboardVisit,
   { title, content, at = '', chosen }: DashboardPage,
   status = 200,
-): FastifyReply => sendHtml(reply, status, { title, of: service, top: top(visit, chosen), menu: side(at), content });
+): FastifyReply =>
+  sendHtml(reply, status, { title, of: service, top: top(visit, chosen), menu: side(visit, at), content });
 
 const top = ({ session, role }: DashboardVisit, chosen: Chosen | undefined): Html => html`<header class="top">
 <a class="brand" href="/dashboard">${service}</a><a class="to-menu" href="#menu">Menu</a>
@@ -111,8 +116,11 @@ const rooms: Record<string, string> = {
   recruitment_webhook_deliveries: 'webhooks',
 };
 
-const side = (at: string): Html =>
-  html`<nav class="side" id="menu" aria-label="Dashboard"><div class="rooms">${menu.map(
+const side = (visit: DashboardVisit, at: string): Html =>
+  html`<nav class="side" id="menu" aria-label="Dashboard"><div class="rooms">${[
+    ...menu,
+    ...(isOperator(visit) ? [of_service] : []),
+  ].map(
     ({ title, items }) =>
       html`<div><h2>${title}</h2><ul>${items.map(
         ([path, name]) =>

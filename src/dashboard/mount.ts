@@ -5,7 +5,7 @@ import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
-import { Problem } from '../core/values/problem.ts';
+import { notFound, Problem } from '../core/values/problem.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
@@ -30,7 +30,7 @@ import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
 import { flagContent, riskPage } from './risk.ts';
-import { needsCode } from './roles.ts';
+import { isOperator, needsCode } from './roles.ts';
 import { searched } from './search.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { inboxPage, threadContent } from './threads.ts';
@@ -61,6 +61,7 @@ export function mountDashboard(app: FastifyInstance, store: Store, services: Ser
     mountAccount(scope, visiting);
     mountReads(scope, visiting);
     mountForms(scope, visiting);
+    mountService(scope, visiting);
   });
 }
 
@@ -194,6 +195,25 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const operation = operationOf(visit, (request.params as { name: string }).name, true);
     if (needsCode(operation)) requireConfirmed(visit);
     return sendFile(visit, reply, operation.name, inputOf(operation, request));
+  });
+}
+
+/** The page of those who run the service. @throws Problem resource_not_found: nobody else learns that there is such a page */
+function mountService(app: FastifyInstance, visiting: Visiting): void {
+  const operating = (request: FastifyRequest): DashboardVisit => {
+    const visit = visiting(request);
+    if (!isOperator(visit)) throw notFound('page', 'service');
+    return visit;
+  };
+  app.get('/dashboard/service', async (request, reply) => {
+    const visit = operating(request);
+    const { showService } = await import('./operator.ts');
+    return showService(visit, reply);
+  });
+  app.post('/dashboard/service/jobs', async (request, reply) => {
+    const visit = operating(request);
+    const { changeService } = await import('./operator.ts');
+    return changeService(visit, reply);
   });
 }
 

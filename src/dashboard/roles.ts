@@ -24,6 +24,16 @@ export const scopesOf = (role: Role): string[] =>
     ? ['*']
     : ['*:read', ...[...known_scopes].filter((scope) => scope !== '*' && !isRead(scope) && may[role](scope))];
 
+interface Operating {
+  role: Role;
+  session: { organization_id: string };
+  services: { operator_organization?: string | undefined };
+}
+
+/** Returns whether a person runs the service: an owner or an admin of the organization that `RAIL_OPERATOR_ORGANIZATION` names. */
+export const isOperator = ({ role, session, services }: Operating): boolean =>
+  session.organization_id === services.operator_organization && (role === 'owner' || role === 'admin');
+
 /** Scopes that move money or open access: whoever uses them proves with a code that it is them. */
 const confirmed = ['payouts:send', 'payouts:write', 'keys:write', 'users:write'];
 /** Operations of other scopes that lead to where a partner is paid. */

@@ -172,3 +172,55 @@ t.test('a campaign says what it would send, and is paused and resumed', async (t
   t.equal(formOf(await viewer.get(path), 'campaigns.pause'), undefined);
   t.equal((await stranger.get(path)).status, 404);
 });
+
+t.test('jobs and health are for operators of the service alone', async (t) => {
+  const task = 'core/of_no_worker';
+  const failed = async () => {
+    await rail.query(
+      sql`select core.enqueue(${JSON.stringify([{ identifier: task, payload: { id: 'mail_1', secret: 'x-y-z' } }])}::json)`,
+    );
+    const [job] = await rail.query<{ id: number }>(sql`
+      update graphile_worker._private_jobs set attempts = max_attempts, last_error = 'connect <b>ECONNREFUSED'
+      where id = (select max(id) from graphile_worker._private_jobs) returning id`);
+    return String(job?.id);
+  };
+  const stateOf = async (id: string) =>
+    (await rail.query<Json>(sql`select state from core.jobs() where id = ${id}`))[0]?.state;
+  const ids = [await failed(), await failed(), await failed()] as [string, string, string];
+  const path = '/dashboard/service';
+  t.equal((await owner.get(path)).status, 404, 'while the setting names nobody');
+  Object.assign(rail.services, { operator_organization: merchant.organization_id });
+
+  const outsiders = [
+    stranger,
+    viewer,
+    await signedIn(rail, merchant, 'member'),
+    await signedIn(rail, merchant, 'finance'),
+  ];
+  for (const other of outsiders) {
+    const page = await other.get(path);
+    t.equal(page.status, 404);
+    t.notOk(page.links.includes(path), 'the menu does not name it');
+    t.equal((await other.post(`${path}/jobs`, { action: 'cancel', id: ids[0] })).status, 404);
+  }
+  t.equal(await stateOf(ids[0]), 'failed');
+
+  const admin = await signedIn(rail, merchant, 'admin');
+  t.ok((await admin.get('/dashboard')).links.includes(path));
+  const page = await admin.get(path);
+  t.match(page.text, new RegExp(`${task} 0 0 0 0 3 0 .*${ids[0]} ${task} .*mail_1.*connect <b>ECONNREFUSED`));
+  t.notMatch(page.html, /<b>|x-y-z/, 'no payload, and an error is text');
+  t.match(page.text, new RegExp(`Endpoints that are off .*${endpoint.id}`, 'i'));
+  t.notMatch(page.text, endpoint.url);
+  t.match(page.text, /program\/mature_commissions .*Never/);
+  const send = async (fields: Json) => admin.post(`${path}/jobs`, fields as Record<string, string>);
+  t.match((await send({ action: 'cancel', id: ids[0] })).text, /Cancelled: 1\./);
+  t.equal(await stateOf(ids[0]), 'cancelled');
+  t.match((await send({ action: 'retry', task, confirm: '3' })).text, /others than those that were shown/);
+  t.equal(await stateOf(ids[1]), 'failed');
+  t.match((await send({ action: 'retry', task, confirm: '2' })).text, /Retried: 2\./);
+  t.same([await stateOf(ids[1]), await stateOf(ids[2])], ['ready', 'ready']);
+  t.equal((await send({ action: 'retry', id: ids[1] })).status, 409, 'it is due already');
+  t.equal((await send({ action: 'retry', id: '999999999' })).status, 409);
+  t.equal((await send({})).status, 409);
+});

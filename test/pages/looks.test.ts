@@ -18,6 +18,7 @@ const { shop, partners, batch } = await tellStory(rail, {}, outreach.caller);
 const { merchant } = shop;
 const mailed = await mail(rail, outreach);
 await replyTo(rail, outreach, mailed, mailed.email, { needs_review: true });
+Object.assign(rail.services, { operator_organization: outreach.caller.organization_id });
 const receiver = await startReceiver();
 const endpoint = await shop.endpoint(receiver.url);
 const { id: delivery_id } = await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/ping`);
@@ -56,6 +57,7 @@ const dashboard: [path: string, shot?: string][] = [
   ['/dashboard/integrations'],
   ['/dashboard/board'],
   ['/dashboard/account'],
+  ['/dashboard/service'],
   ['/dashboard/search?q=ada@partner.example.com'],
   ['/dashboard/nothing'],
 ];

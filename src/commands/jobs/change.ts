@@ -1,18 +1,24 @@
 /** `rail jobs retry` and `rail jobs cancel`. */
 import sql, { type Sql } from 'sql-template-tag';
+import {
+  changeJobs as change,
+  type FoundJob,
+  type Job,
+  type JobAction,
+  lockJobs,
+  whyNot,
+} from '../../core/jobs/job.ts';
 import { service_opening } from '../../core/jobs/task.ts';
 import type { Database } from '../../core/postgres/database.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { answer, UsageError, warnWithoutWorker, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
-import { type Filter, type Job, job_columns, whereOf } from './job.ts';
+import { type Filter, whereOf } from './job.ts';
 import { linesOf } from './list.ts';
 
 /** So many of those that stay as they are are named. */
 const most_refused = 20;
-
-type Action = 'retry' | 'cancel';
 
 interface ChangeOptions extends Filter {
   confirm?: number;
@@ -31,15 +37,15 @@ interface Outcome {
  * Runs jobs at once and with all their attempts, or has them never run. A job that a worker runs is neither: it is refused.
  * @param ids of jobs; without any, those that match the options, of which `confirm` says how many they are
  */
-export const changeJobs = (action: Action, ids: number[], options: ChangeOptions): Promise<void> =>
+export const changeJobs = (action: JobAction, ids: number[], options: ChangeOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const { confirm, dryRun, json, ...filter } = options;
     const where = await wantedOf(store.database, ids, filter, confirm);
     const is_asked = ids.length > 0 ? !dryRun : confirm !== undefined && !dryRun;
     const outcome = await transaction(store, service_opening, async (tx) => {
-      const found = await lock(tx, where);
+      const found = await lockJobs(tx, where);
       requireAll(ids, found);
-      return change(tx, action, found, is_asked && ids.length === 0 ? confirm : undefined, is_asked);
+      return decide(tx, action, found, is_asked && ids.length === 0 ? confirm : undefined, is_asked);
     });
     if (outcome.done && action === 'retry' && outcome.jobs.length > 0)
       await warnWithoutWorker(store, 'they wait until one does');
@@ -58,28 +64,15 @@ async function wantedOf(database: Database, ids: number[], filter: Filter, confi
   return ids.length > 0 ? sql`j.id = any (${ids}::bigint[])` : whereOf(database, filter);
 }
 
-type Found = Job & { is_free: boolean };
-
-/** No worker takes them meanwhile; those that one is just taking count as running. */
-async function lock(tx: Tx, where: Sql): Promise<Found[]> {
-  const found = await tx.all<Job>(sql`select ${job_columns} from core.jobs() j where ${where} order by j.since, j.id`);
-  const free = await tx.all<{ id: number }>(sql`
-    select p.id from graphile_worker._private_jobs p
-    where p.id = any (${found.map(({ id }) => id)}::bigint[]) and p.locked_at is null
-    for update skip locked`);
-  const free_ids = new Set(free.map(({ id }) => id));
-  return found.map((job) => ({ ...job, is_free: free_ids.has(job.id) }));
-}
-
-function requireAll(ids: number[], found: Found[]): void {
+function requireAll(ids: number[], found: FoundJob[]): void {
   const missing = ids.filter((id) => !found.some((job) => job.id === id));
   if (missing.length > 0) throw new Error(`There is no job ${missing.join(', ')}: it is done, or never was.`);
 }
 
-async function change(
+async function decide(
   tx: Tx,
-  action: Action,
-  found: Found[],
+  action: JobAction,
+  found: FoundJob[],
   confirmed: number | undefined,
   is_asked: boolean,
 ): Promise<Outcome> {
@@ -90,32 +83,16 @@ async function change(
     throw new Error(
       `${grouped(jobs.length)} jobs match, and --confirm says ${grouped(confirmed)}: nothing was changed.`,
     );
-  if (is_asked) await tx.all(statements[action](jobs.map(({ id }) => id)));
+  if (is_asked)
+    await change(
+      tx,
+      action,
+      jobs.map(({ id }) => id),
+    );
   return { jobs, refused, done: is_asked };
 }
 
-/** The functions of graphile-worker for each action. They leave running jobs as they are. */
-const statements: Record<Action, (ids: number[]) => Sql> = {
-  retry: (ids) =>
-    sql`select j.id from graphile_worker.reschedule_jobs(${ids}::bigint[], run_at := now(), attempts := 0) j`,
-  cancel: (ids) => sql`
-    select f.id
-    from core.jobs() j
-    cross join lateral graphile_worker.permanently_fail_jobs(
-      array[j.id], concat_ws('. Before: ', 'Cancelled by an operator', nullif(j.last_error, ''))
-    ) f
-    where j.id = any (${ids}::bigint[])`,
-};
-
-/** Why a job stays as it is. */
-export function whyNot(action: Action, { state, is_free, last_error, run_at }: Found): string | undefined {
-  if (state === 'running' || !is_free) return 'A worker runs it.';
-  if (action === 'cancel') return state === 'cancelled' ? 'It is cancelled already.' : undefined;
-  if (state === 'ready') return 'It is due: it runs as soon as a worker is free.';
-  return last_error === null ? `It has not failed: it runs at ${run_at}.` : undefined;
-}
-
-const texts: Record<Action, { would: string; did: string }> = {
+const texts: Record<JobAction, { would: string; did: string }> = {
   retry: { would: 'would run at once', did: 'run at once, with all their attempts' },
   cancel: {
     would: 'would be cancelled',
@@ -123,7 +100,7 @@ const texts: Record<Action, { would: string; did: string }> = {
   },
 };
 
-function outcomeLines(action: Action, { jobs, refused, done }: Outcome, is_filtered: boolean): string[] {
+function outcomeLines(action: JobAction, { jobs, refused, done }: Outcome, is_filtered: boolean): string[] {
   const noun = jobs.length === 1 ? 'job' : 'jobs';
   const said = `${grouped(jobs.length)} ${noun} ${done ? texts[action].did : texts[action].would}.`;
   const confirm =

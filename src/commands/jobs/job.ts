@@ -1,4 +1,4 @@
-/** A job as operators see it, and which of them a command is about. */
+/** Which jobs a command is about. */
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { JobState } from '../../core/jobs/job_state.ts';
 import { findTasks } from '../../core/jobs/task.ts';
@@ -6,31 +6,6 @@ import { type Database, run } from '../../core/postgres/database.ts';
 import { nearest } from '../../core/values/texts/nearest.ts';
 import { requireOrganization } from '../chosen.ts';
 import { UsageError } from '../command.ts';
-
-export interface Job {
-  id: number;
-  task: string;
-  state: JobState;
-  /** Since when it is due, runs, or has ended; when it is due, where that is to come. */
-  since: string;
-  age_s: number;
-  attempts: number;
-  max_attempts: number;
-  run_at: string;
-  created_at: string;
-  last_error: string | null;
-  key: string | null;
-  organization_id: string | null;
-  object_id: string | null;
-  run_id: string | null;
-}
-
-/** The columns of a job. The queue of an endpoint names its organization. */
-export const job_columns = sql`
-  j.id, j.task, j.state, j.since, extract(epoch from now() - j.since)::float8 as age_s, j.attempts, j.max_attempts, j.run_at, j.created_at,
-  j.last_error, j.key,
-  coalesce(j.organization_id, (select q.organization_id from webhooks.endpoint_queue q where q.endpoint_id = j.object_id)) as organization_id,
-  j.object_id, j.run_id`;
 
 export interface Filter {
   task?: string;

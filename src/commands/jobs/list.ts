@@ -1,5 +1,6 @@
 /** `rail jobs list` and `rail jobs stats`. */
 import sql, { type Sql } from 'sql-template-tag';
+import { countJobs, type Job, type JobCount, readJobs } from '../../core/jobs/job.ts';
 import { job_states } from '../../core/jobs/job_state.ts';
 import type { Database } from '../../core/postgres/database.ts';
 import { run } from '../../core/postgres/database.ts';
@@ -7,7 +8,7 @@ import { answer, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
-import { type Filter, type Job, job_columns, whereOf } from './job.ts';
+import { type Filter, whereOf } from './job.ts';
 
 interface ListOptions extends Filter {
   limit: number;
@@ -18,7 +19,7 @@ export const listJobs = ({ limit, json, ...filter }: ListOptions): Promise<void>
   withStore(async ({ store }) => {
     const where = await whereOf(store.database, filter);
     const jobs = await readJobs(store.database, where, limit);
-    const count = await countJobs(store.database, where);
+    const count = await countOf(store.database, where);
     const more =
       count > jobs.length
         ? [
@@ -29,13 +30,7 @@ export const listJobs = ({ limit, json, ...filter }: ListOptions): Promise<void>
     answer(jobs, { json, lines: [...linesOf(jobs), ...more] });
   });
 
-const readJobs = (database: Database, where: Sql, limit: number): Promise<Job[]> =>
-  run<Job>(
-    database,
-    sql`select ${job_columns} from core.jobs() j where ${where} order by j.since, j.id limit ${limit}`,
-  );
-
-async function countJobs(database: Database, where: Sql): Promise<number> {
+async function countOf(database: Database, where: Sql): Promise<number> {
   const [row] = await run<{ count: number }>(database, sql`select count(*) as count from core.jobs() j where ${where}`);
   return row?.count ?? 0;
 }
@@ -67,29 +62,14 @@ export function shortened(text: string): string {
   return line.length > error_width ? `${line.slice(0, error_width)}…` : line;
 }
 
-interface Count {
-  task: string;
-  state: string;
-  jobs: number;
-  /** The age of the oldest one. */
-  age_s: number;
-}
-
 /** Counts the jobs of each task, by state. */
 export const jobStats = ({ json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
-    const counts = await run<Count>(
-      store.database,
-      sql`
-        select j.task, j.state, count(*) as jobs, greatest(extract(epoch from now() - min(j.since)), 0)::float8 as age_s
-        from core.jobs() j
-        group by j.task, j.state
-        order by j.task, j.state`,
-    );
+    const counts = await countJobs(store.database);
     answer(counts, { json, lines: statLines(counts) });
   });
 
-function statLines(counts: Count[]): string[] {
+function statLines(counts: JobCount[]): string[] {
   const rows = [...Map.groupBy(counts, ({ task }) => task)].map(([task, those]) => {
     const of = (state: string) => those.find((one) => one.state === state);
     const oldest = of('ready');

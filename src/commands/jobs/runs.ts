@@ -1,53 +1,14 @@
 /** `rail runs`: what schedules have run, how far it is, and why it fails. */
-import sql, { type Sql } from 'sql-template-tag';
-import { lateSchedules, type Schedule } from '../../core/jobs/schedule.ts';
-import { type Database, run } from '../../core/postgres/database.ts';
+import sql from 'sql-template-tag';
+import { type Job, job_columns } from '../../core/jobs/job.ts';
+import { type Run, readRuns, readSchedules, type Scheduled } from '../../core/jobs/scheduled_runs.ts';
+import { run } from '../../core/postgres/database.ts';
 import { nearest } from '../../core/values/texts/nearest.ts';
 import { schedules } from '../../products.ts';
 import { answer, UsageError, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
 import { table } from '../output/table.ts';
-import { type Job, job_columns } from './job.ts';
 import { linesOf, shortened } from './list.ts';
-
-interface Run {
-  id: string;
-  schedule: string;
-  /** The time that it goes by. */
-  tick: string;
-  age_s: number;
-  /** The state of its jobs that are left; where there is none, done, or cancelled if some were. */
-  state: 'done' | 'cancelled' | 'running' | 'waiting' | 'retrying' | 'failed';
-  jobs_left: number;
-  last_error: string | null;
-}
-
-/** A run with the jobs that it has caused and that are not done. */
-const run_columns = sql`
-  r.id, r.name as schedule, r.tick, extract(epoch from now() - r.created_at)::float8 as age_s,
-  case
-    when j.cancelled > 0 and j.jobs = 0 then 'cancelled'
-    when coalesce(j.jobs, 0) = 0 then 'done'
-    when j.failed > 0 then 'failed'
-    when j.running > 0 then 'running'
-    when j.last_error is not null then 'retrying'
-    else 'waiting'
-  end as state,
-  coalesce(j.jobs, 0) as jobs_left, j.last_error`;
-
-const jobs_by_run = sql`
-  select j.run_id, count(*) filter (where j.state <> 'cancelled') as jobs, count(*) filter (where j.state = 'cancelled') as cancelled,
-    count(*) filter (where j.state = 'failed') as failed, count(*) filter (where j.state = 'running') as running,
-    max(j.last_error) filter (where j.state <> 'cancelled') as last_error
-  from core.jobs() j
-  where j.run_id is not null
-  group by j.run_id`;
-
-const readRuns = (database: Database, runs: Sql): Promise<Run[]> =>
-  run<Run>(
-    database,
-    sql`with job as (${jobs_by_run}), chosen as (${runs}) select ${run_columns} from chosen r left join job j on j.run_id = r.id order by r.name, r.tick desc`,
-  );
 
 interface ListOptions {
   schedule?: string;
@@ -66,18 +27,10 @@ export const listRuns = ({ schedule, limit, json }: ListOptions): Promise<void> 
       );
       return answer(runs, { json, lines: runLines(runs) });
     }
-    const latest = await readRuns(database, latest_runs);
-    const lags = await lateSchedules(database, schedules);
-    const all = schedules.map((one) => ({
-      ...scheduleOf(one, latest),
-      late_s: lags.find(({ name }) => name === one.name)?.late_s ?? 0,
-    }));
+    const all = await readSchedules(database, schedules);
+    const latest = all.flatMap(({ latest }) => latest ?? []);
     answer(all, { json, lines: [...scheduleLines(all), ...errorLines(latest)] });
   });
-
-const latest_runs = sql`
-  select r.* from core.schedule s
-  cross join lateral (select x.* from core.scheduled_run x where x.name = s.name order by x.tick desc limit 1) as r`;
 
 function requireSchedule(name: string): void {
   const names = schedules.map((one) => one.name);
@@ -88,13 +41,7 @@ function requireSchedule(name: string): void {
   );
 }
 
-const scheduleOf = ({ name, cron }: Schedule, runs: Run[]) => ({
-  schedule: name,
-  cron,
-  latest: runs.find((one) => one.schedule === name) ?? null,
-});
-
-function scheduleLines(all: (ReturnType<typeof scheduleOf> & { late_s: number })[]): string[] {
+function scheduleLines(all: Scheduled[]): string[] {
   const rows = all.map(({ schedule, cron, latest, late_s }) => [
     ...[schedule, cron, latest ? age(latest.age_s) : 'never', latest?.state ?? '', latest?.jobs_left || ''],
     late_s > 60 ? `${age(late_s)} late` : '',

@@ -1,9 +1,9 @@
 /** `rail jobs show`. */
 import sql from 'sql-template-tag';
+import { type Job, job_columns } from '../../core/jobs/job.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
 import { answer, withStore } from '../command.ts';
 import { age } from '../output/age.ts';
-import { type Job, job_columns } from './job.ts';
 
 interface Shown extends Job {
   organization_name: string | null;

@@ -29,6 +29,8 @@ export interface Services {
   mailer: Mailer | undefined;
   /** The publishable key of the page at `/demo`: only `rail start` has one. */
   demo_key?: string | undefined;
+  /** The organization whose owners and admins run the service. Undefined: nobody does it in the dashboard. */
+  operator_organization?: string | undefined;
   /** `default_retention` when left out. */
   retention?: Retention | undefined;
 }
