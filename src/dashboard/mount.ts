@@ -56,6 +56,7 @@ export function mountDashboard(app: FastifyInstance, store: Store, services: Ser
         const found = await redeemSignInLink(tx, token);
         return found && { organization_id: found.organization_id, person: { user_id: found.user_id } };
       },
+      sends_mail: services.mailer !== undefined,
       task: 'core/mail_sign_in_links',
     });
     mountAccount(scope, visiting);
@@ -75,6 +76,8 @@ const sign_in_texts: SignInTexts = {
   email: 'Email',
   send: 'Send me a link',
   sent: 'If the address belongs to a person of an organization, a link is on its way. Look in your inbox, and in the folder for spam.',
+  no_mail:
+    'This service sends no email. Its operator makes a link to sign in with `npx --no rail user sign-in`, and sends email once SMTP_URL is set.',
   expired: 'This link was used, has expired, or is not complete. Ask for another one.',
   invalid_email: 'Type an email address, such as ada@example.com.',
   signed_out: 'You are signed out.',

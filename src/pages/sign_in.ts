@@ -20,6 +20,8 @@ export interface SignInTexts {
   email: string;
   send: string;
   sent: string;
+  /** The service has no SMTP server. */
+  no_mail: string;
   expired: string;
   invalid_email: string;
   signed_out: string;
@@ -31,6 +33,8 @@ export interface SignIn {
   textsFor(request: FastifyRequest): SignInTexts;
   /** Redeems a token, once. */
   redeem(tx: Tx, token: string): Promise<{ organization_id: string; person: Person } | undefined>;
+  /** False: nothing can be mailed, and the page says who can make a link. */
+  sends_mail: boolean;
   /** The job that mails links to whom an email address belongs: whether it belongs to anybody, nobody who asks can tell. */
   task: string;
 }
@@ -42,7 +46,11 @@ const most_email = 254;
 const service = (request: FastifyRequest) => ({ organization_id: null, request_id: request.id });
 
 /** Adds `/dashboard/sign_in` and the like. */
-export function mountSignIn(app: FastifyInstance, store: Store, { area, textsFor, redeem, task }: SignIn): void {
+export function mountSignIn(
+  app: FastifyInstance,
+  store: Store,
+  { area, textsFor, redeem, sends_mail, task }: SignIn,
+): void {
   const home = `/${area}`;
   const limit = new HourlyLimit(most_asked_an_hour);
   const show = (
@@ -59,11 +67,10 @@ export function mountSignIn(app: FastifyInstance, store: Store, { area, textsFor
       content: content(texts),
     });
   };
-  const asking = (
-    texts: SignInTexts,
-    error?: string,
-    email = '',
-  ): Html => html`<form class="stacked" method="post" action="${home}/sign_in_link">
+  const asking = (texts: SignInTexts, error?: string, email = ''): Html =>
+    !sends_mail
+      ? notice(texts.no_mail, true)
+      : html`<form class="stacked" method="post" action="${home}/sign_in_link">
 <p class="hint">${texts.ask}</p>
 <div class="field"><label for="email">${texts.email}</label>
 <input id="email" name="email" type="email" autocomplete="email" required maxlength="${most_email}" value="${email}"${error && html` aria-invalid="true" aria-describedby="email-error"`}>
@@ -104,6 +111,7 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
   });
 
   app.post(`${home}/sign_in_link`, async (request, reply) => {
+    if (!sends_mail) return show(request, reply, 503, (texts) => asking(texts));
     const email = (formOf(request).get('email') ?? '').trim();
     if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > most_email)
       return show(request, reply, 400, (texts) => asking(texts, texts.invalid_email, email));

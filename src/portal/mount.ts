@@ -44,6 +44,7 @@ export function mountPortal(app: FastifyInstance, store: Store, services: Servic
         const found = await redeemMagicLink(tx, token);
         return found && { organization_id: found.organization_id, person: { partner_id: found.partner_id } };
       },
+      sends_mail: services.mailer !== undefined,
       task: 'program/mail_magic_links',
     });
     mountPages(scope, visiting, serving);

@@ -74,6 +74,7 @@ t.test('the first start prints the address, the keys and a first request, and de
     'organization_id',
     'program_id',
     'publishable_key',
+    'stripe_webhook_secret',
     'test_api_key',
   ]);
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600);

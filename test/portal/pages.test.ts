@@ -313,3 +313,18 @@ t.test('every page is there in six languages, each with its own words', async (t
   const asked = browse(rail.address);
   t.match((await asked.get('/portal/sign_in')).html, '<html lang="en">');
 });
+
+t.test('a service without an SMTP server says that it mails no links', async (t) => {
+  for (const [area, text] of [
+    ['portal', 'This service sends no email'],
+    ['dashboard', 'npx --no rail user sign-in'],
+  ]) {
+    const browser = browse(rail.address);
+    const page = await browser.get(`/${area}/sign_in`);
+    t.match(page.text, text);
+    t.same(page.forms, []);
+    const sent = await browser.post(`/${area}/sign_in_link`, { email: 'ada@partner.example.com' });
+    t.equal(sent.status, 503);
+    t.match(sent.text, text);
+  }
+});

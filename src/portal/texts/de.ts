@@ -13,6 +13,8 @@ export const de: PortalTexts = {
     email: 'E-Mail',
     send: 'Link senden',
     sent: 'Wenn die Adresse einem Partner gehört, ist ein Link unterwegs. Sehen Sie im Posteingang und im Spam-Ordner nach.',
+    no_mail:
+      'Dieser Dienst sendet keine E-Mails. Bitten Sie das Unternehmen, das das Programm betreibt, um einen Link zum Anmelden.',
     expired: 'Dieser Link wurde schon benutzt, ist abgelaufen oder unvollständig. Fordern Sie einen neuen an.',
     invalid_email: 'Geben Sie eine E-Mail-Adresse ein, etwa ada@example.com.',
     signed_out: 'Sie sind abgemeldet.',

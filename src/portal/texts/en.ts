@@ -13,6 +13,7 @@ export const en: PortalTexts = {
     email: 'Email',
     send: 'Send me a link',
     sent: 'If the address is of a partner, a link is on its way. Look in your inbox, and in the folder for spam.',
+    no_mail: 'This service sends no email. Ask the company that runs the program for a link to sign in.',
     expired: 'This link was used, has expired, or is not complete. Ask for another one.',
     invalid_email: 'Type an email address, such as ada@example.com.',
     signed_out: 'You are signed out.',

@@ -13,6 +13,8 @@ export const es: PortalTexts = {
     email: 'Correo electrónico',
     send: 'Enviarme un enlace',
     sent: 'Si el correo es de un socio, el enlace está en camino. Mire en la bandeja de entrada y en el correo no deseado.',
+    no_mail:
+      'Este servicio no envía correos. Pida un enlace para iniciar sesión a la empresa que gestiona el programa.',
     expired: 'Este enlace ya se usó, ha caducado o está incompleto. Pida otro.',
     invalid_email: 'Escriba un correo electrónico, por ejemplo ada@example.com.',
     signed_out: 'Ha cerrado la sesión.',

@@ -13,6 +13,7 @@ export const fr: PortalTexts = {
     email: 'E-mail',
     send: 'Envoyer un lien',
     sent: 'Si l’adresse est celle d’un partenaire, un lien est en route. Regardez dans votre boîte de réception et dans les indésirables.',
+    no_mail: 'Ce service n’envoie pas d’e-mails. Demandez un lien de connexion à l’entreprise qui gère le programme.',
     expired: 'Ce lien a déjà servi, a expiré ou est incomplet. Demandez-en un autre.',
     invalid_email: 'Saisissez une adresse e-mail, par exemple ada@example.com.',
     signed_out: 'Vous êtes déconnecté.',

@@ -13,6 +13,7 @@ export const it: PortalTexts = {
     email: 'E-mail',
     send: 'Inviare un link',
     sent: 'Se l’indirizzo è di un partner, il link è in arrivo. Guardi nella posta in arrivo e nello spam.',
+    no_mail: 'Questo servizio non invia e-mail. Chieda un link per accedere all’azienda che gestisce il programma.',
     expired: 'Questo link è già stato usato, è scaduto o è incompleto. Ne chieda un altro.',
     invalid_email: 'Scriva un indirizzo e-mail, per esempio ada@example.com.',
     signed_out: 'La sessione è chiusa.',

@@ -13,6 +13,7 @@ export const pt: PortalTexts = {
     email: 'E-mail',
     send: 'Enviar uma ligação',
     sent: 'Se o e-mail for de um parceiro, a ligação está a caminho. Veja na caixa de entrada e no correio não solicitado.',
+    no_mail: 'Este serviço não envia e-mails. Peça uma ligação para iniciar sessão à empresa que gere o programa.',
     expired: 'Esta ligação já foi usada, expirou ou está incompleta. Peça outra.',
     invalid_email: 'Escreva um e-mail, por exemplo ada@example.com.',
     signed_out: 'A sessão está terminada.',
