@@ -125,7 +125,7 @@ const Environment = z.object({
   SEARCH_RETENTION_DAYS: integer(30, 3_650)
     .default(365)
     .describe(
-      'Days that the results of searches and the visits of scans are kept. Searches, scans and prospects stay.',
+      'Days that the results of searches, the visits of scans and the pages that they fetched are kept. Searches, scans and prospects stay.',
     ),
   TRUSTED_PROXIES: z
     .string()

@@ -704,6 +704,7 @@ create index page_by_host on recruitment.page (organization_id, host);
 create index page_by_linked_domain on recruitment.page using gin (linked_domains);
 create index page_by_prospect on recruitment.page (organization_id, channel, key);
 create index page_by_search on recruitment.page using gin (search);
+create index page_by_time on recruitment.page (organization_id, fetched_at);
 call core.protect_tenant_table('recruitment.page');
 
 create table recruitment.run_page (
@@ -722,6 +723,7 @@ create table recruitment.run_page (
 comment on table recruitment.run_page is 'The pages that a run asked its providers for, each reserved before it was asked for.';
 comment on column recruitment.run_page.state is
   'reserved: it may be asked for now. stored: its results are kept. released: it was not billed. lost: it may have been billed, and no answer came.';
+create index run_page_free on recruitment.run_page (organization_id, run_id, number) where price_micros = 0;
 call core.protect_tenant_table('recruitment.run_page');
 
 create table recruitment.visit (

@@ -22,4 +22,11 @@ export const kept: Kept[] = [
         select t.created_at from recruitment.run_result t where t.organization_id = o.id order by t.id limit 1
       ) i`,
   },
+  {
+    ...{ kind: 'pages', setting: 'SEARCH_RETENTION_DAYS', days: ({ search_days }) => search_days, late_days: 1 },
+    oldest: sql`
+      select min(i.fetched_at) as at from core.organization o cross join lateral (
+        select t.fetched_at from recruitment.page t where t.organization_id = o.id order by t.fetched_at limit 1
+      ) i`,
+  },
 ];

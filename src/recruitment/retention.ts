@@ -44,7 +44,13 @@ export const organizationsToPurge = (
     from core.organization o
     where exists (select from recruitment.import t where t.organization_id = o.id and ${endedImport(import_days, at)})
       or exists (select from recruitment.run_result t where t.organization_id = o.id and t.id < ${firstKept('fsr', search_days, at)})
-      or exists (select from recruitment.visit t where t.organization_id = o.id and t.run_id < ${firstKept('fsc', search_days, at)})`);
+      or exists (select from recruitment.visit t where t.organization_id = o.id and t.run_id < ${firstKept('fsc', search_days, at)})
+      or exists (select from recruitment.run_page t where t.organization_id = o.id and t.price_micros = 0 and t.run_id < ${firstKept('fsc', search_days, at)})
+      or exists (select from recruitment.page t where t.organization_id = o.id and ${fetchedBefore(search_days, at)})`);
+
+/** It was fetched for the last time so many days ago. */
+const fetchedBefore = (days: number, at: string): Sql =>
+  sql`t.fetched_at < least(${at}::timestamptz, now()) - make_interval(days => ${days})`;
 
 const endedImport = (days: number, at: string): Sql => sql`
   t.id < ${firstKept('fim', days, at)} and t.finished_at < least(${at}::timestamptz, now()) - make_interval(days => ${days})`;
@@ -112,7 +118,10 @@ async function purgeImports(tx: Tx, { import_days }: Retention, at: string, most
   return Math.max(count, deleted.length);
 }
 
-/** Deletes the results of searches that ended and the visits of scans. What they cost and the prospects that they found stay. */
+/**
+ * Deletes the results of searches that ended, the visits of scans, and the pages that were fetched: a later scan fetches them again. What they cost
+ * stays, with the pages of providers that cost it, and so do the prospects that they found.
+ */
 async function purgeFound(tx: Tx, { search_days }: Retention, at: string, most: number): Promise<number> {
   const ofEnded = sql`exists (
     select from recruitment.run r where r.organization_id = t.organization_id and r.id = t.run_id and r.finished_at is not null
@@ -135,7 +144,22 @@ async function purgeFound(tx: Tx, { search_days }: Retention, at: string, most: 
       limit ${most}
     )
     returning t.number`);
-  return Math.max(results.length, visits.length);
+  const asked = await tx.all(sql`
+    delete from recruitment.run_page t
+    where ${tenant(tx)} and (t.run_id, t.number) in (
+      select t.run_id, t.number from recruitment.run_page t
+      where ${tenant(tx)} and t.price_micros = 0 and t.run_id < ${firstKept('fsc', search_days, at)} and ${ofEnded}
+      order by t.run_id, t.number
+      limit ${most}
+    )
+    returning t.number`);
+  const pages = await tx.all(sql`
+    delete from recruitment.page t
+    where ${tenant(tx)} and t.url in (
+      select t.url from recruitment.page t where ${tenant(tx)} and ${fetchedBefore(search_days, at)} order by t.fetched_at limit ${most}
+    ) and ${fetchedBefore(search_days, at)}
+    returning t.url`);
+  return Math.max(results.length, visits.length, asked.length, pages.length);
 }
 
 async function purgeAddresses(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {

@@ -49,7 +49,7 @@ export interface Retention {
   click_days: number | null;
   /** Imports of prospects that have ended. */
   import_days: number;
-  /** Results of searches, and visits of scans. */
+  /** Results of searches, visits of scans, and pages that were fetched. */
   search_days: number;
 }
 

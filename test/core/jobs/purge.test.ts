@@ -140,7 +140,7 @@ t.test('clicks go after as long as the operator says, but for those that led to 
   t.equal(body.error?.code, 'resource_not_found', 'one that never was is refused');
 });
 
-t.test('imports, results of searches and visits go; searches and prospects stay', async (t) => {
+t.test('imports, results of searches, visits and pages go; searches, what they cost and prospects stay', async (t) => {
   const v1 = '/recruitment/v1';
   const { id: brand_id } = await merchant.post(`${v1}/brands`, {
     name: 'Acme',
@@ -180,6 +180,21 @@ t.test('imports, results of searches and visits go; searches and prospects stay'
     await rail.query(sql`
       insert into recruitment.visit (organization_id, run_id, number, prospect_id, url, outcome, done_at)
       values (${organization_id}, ${run_id}, 1, ${prospect_id}, 'https://blog.example.net/', 'page', now())`);
+    await rail.query(sql`
+      with paid as (
+        update recruitment.run set spent_micros = 500 where id = ${run_id} returning 1
+      ),
+      month as (
+        insert into recruitment.spending (organization_id, month, spent_micros)
+        select ${organization_id}, date_trunc('month', (now() - ${age}::interval) at time zone 'UTC')::date, 500 from paid
+      )
+      insert into recruitment.run_page (organization_id, run_id, number, step, provider, state, price_micros, reserved_at)
+      select ${organization_id}, ${run_id}, n, 0, 'list', 'stored', (n - 1) * 500, now() - ${age}::interval
+      from generate_series(1, 2) as n`);
+    await rail.query(sql`
+      insert into recruitment.page (organization_id, url, host, domain, title, description, text, fetched_at)
+      select ${organization_id}, 'https://' || replace(${age}, ' ', '-') || '.example.net/' || n, 'h', 'd', '', '', 'A text.', now() - ${age}::interval
+      from generate_series(1, ${refused}) as n`);
     return { import_id, run_id };
   };
   const [old, young] = [await write('366 days', 450), await write('80 days', 2)];
@@ -190,9 +205,23 @@ t.test('imports, results of searches and visits go; searches and prospects stay'
         (select array_agg(id) from recruitment.import where organization_id = ${organization_id}) as imports,
         (select count(*)::integer from recruitment.import_error where organization_id = ${organization_id}) as refused,
         (select array_agg(distinct run_id) from recruitment.run_result where organization_id = ${organization_id}) as results,
-        (select array_agg(distinct run_id) from recruitment.visit where organization_id = ${organization_id} and outcome = 'page') as visits`);
-  const expected = [{ imports: [young.import_id], refused: 2, results: [young.run_id], visits: [young.run_id] }];
+        (select array_agg(distinct run_id) from recruitment.visit where organization_id = ${organization_id} and outcome = 'page') as visits,
+        (select array_agg(array[run_id, price_micros::text] order by run_id, number) from recruitment.run_page where organization_id = ${organization_id}) as asked,
+        (select array_agg(distinct host_of.age order by host_of.age) from (
+          select split_part(split_part(url, '//', 2), '.', 1) as age from recruitment.page where organization_id = ${organization_id}
+        ) as host_of) as pages`);
+  const asked = [
+    [old.run_id, '500'],
+    [young.run_id, '0'],
+    [young.run_id, '500'],
+  ];
+  const found = { imports: [young.import_id], refused: 2, results: [young.run_id], visits: [young.run_id] };
+  const expected = [{ ...found, asked, pages: ['80-days'] }];
+  const oldest = async () =>
+    (await readRetention(rail.store.database, kept, default_retention)).find(({ kind }) => kind === 'pages')?.oldest_at;
+
   await eventually(async () => JSON.stringify(await counts()) === JSON.stringify(expected), 'the old ones to go');
+  t.equal(Math.round((Date.now() - Date.parse((await oldest()) as string)) / 86_400_000), 80);
   t.match(await merchant.get(`${v1}/searches/${old.run_id}`), { state: 'done' });
   t.match(await merchant.get(`${v1}/prospects/${prospect_id}`), { id: prospect_id });
 });
