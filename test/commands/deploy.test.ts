@@ -9,6 +9,7 @@ import { parseAllDocuments } from 'yaml';
 import { readConfig, secret_settings, settings } from '../../src/config.ts';
 import { command } from '../command_process.ts';
 import { encryption_key, type Json, startRail } from '../harness.ts';
+import { Manifest } from './kubernetes_schema.ts';
 
 const rail = await startRail({ worker: false });
 const directory = await mkdtemp(join(tmpdir(), 'rail-deploy-'));
@@ -47,6 +48,9 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
       'policy/v1 PodDisruptionBudget rail-worker',
     ],
   );
+  for (const one of objects) t.same(Manifest.safeParse(one).error?.issues, undefined, `the fields of ${one.kind}`);
+  const misspelled = { ...objects[1], automountServiceAccountTokens: true };
+  t.match(Manifest.safeParse(misspelled).error?.issues, [{ keys: ['automountServiceAccountTokens'] }]);
   const named = (kind: string, name: string) =>
     objects.find((one) => one.kind === kind && one.metadata.name === name) as Json;
   const { data } = named('ConfigMap', 'rail');
@@ -89,6 +93,12 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
       t.equal((await fetch(`${rail.address}${path}`)).status, 200, `${path} answers`);
     }
   }
+  const [exposed] = named('Service', 'rail-api').spec.ports as [Json];
+  const [served] = named('Deployment', 'rail-api').spec.template.spec.containers as [Json];
+  t.ok(
+    served.ports.some(({ name }: Json) => name === exposed.targetPort),
+    'the service leads to a port that is open',
+  );
   t.same(named('Service', 'rail-api').spec.selector, named('Deployment', 'rail-api').spec.selector.matchLabels);
 });
 
