@@ -92,6 +92,7 @@ const aboutDemo = (demo: Demo, links: DemoLinks): string[] => [
   `  Test key      ${demo.test_api_key}`,
   '                (reads and writes the same data as the API key)',
   `  Public key    ${demo.publishable_key}`,
+  `  Stripe        ${demo.stripe_webhook_secret} (signs events as Stripe does)`,
   ...(demo.smtp_port
     ? [`  Inbox         ${demo.inbox_email} at localhost:${demo.smtp_port} (SMTP), :${demo.imap_port} (IMAP)`]
     : []),
