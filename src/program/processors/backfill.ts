@@ -136,6 +136,9 @@ export const noteProgress = (tx: Tx, connection_id: string, progress: Progress) 
     update program.processor t set backfill = ${JSON.stringify(progress)}::jsonb, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${connection_id}`);
 
+/** What a webhook told then, and may be otherwise by now. */
+const changing = ['refund_pending', 'not_approved', 'not_captured', 'not_begun'];
+
 /** Leaves out what a webhook told, though its event has another id. */
 async function unknown<Event extends Parameters<typeof take>[1][number]>(
   tx: Tx,
@@ -146,7 +149,8 @@ async function unknown<Event extends Parameters<typeof take>[1][number]>(
     select t.type, t.external_object_id
     from program.processor_event t
     where ${tenant(tx)} and t.program_id = ${program_id} and t.processor = ${processor}
-      and t.external_object_id = any(${events.map(({ envelope }) => envelope.external_object_id)}::text[])`);
+      and t.external_object_id = any(${events.map(({ envelope }) => envelope.external_object_id)}::text[])
+      and (t.status <> 'ignored' or t.reason <> all(${changing}::text[]))`);
   const known = new Set(told.map(({ type, external_object_id }) => `${type} ${external_object_id}`));
   return events.filter(({ envelope }) => !known.has(`${envelope.type} ${envelope.external_object_id}`));
 }

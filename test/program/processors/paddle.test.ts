@@ -112,12 +112,19 @@ t.test('transactions become sales, adjustments refunds and disputes, and subscri
   const custom_data = { rail_click: (await shop.click(shop.partner_of)).id };
   const refund = adjustment(first, 'refund');
   const sub = { id: fresh('sub'), customer_id: customer, status: 'trialing', custom_data };
+  const payments = [
+    { status: 'error', captured_at: null },
+    { status: 'captured', captured_at: '2026-01-20T03:04:05.678Z' },
+  ];
   await shop.tell(
     paddle.emit('adjustment.created', { ...refund, status: 'pending_approval' }),
     paddle.emit('adjustment.updated', refund),
     paddle.emit('subscription.created', sub, '2026-01-02T03:04:00Z'),
     paddle.emit('transaction.completed', transaction(first, { customer_id: customer, subscription_id: sub.id })),
-    paddle.emit('transaction.completed', transaction(second, { customer_id: customer }, { grand_total: '6000' })),
+    paddle.emit(
+      'transaction.completed',
+      transaction(second, { customer_id: customer, payments }, { grand_total: '6000' }),
+    ),
     paddle.emit('transaction.completed', transaction(credit, { customer_id: customer }, { grand_total: '0' })),
     paddle.emit('subscription.activated', { ...sub, status: 'active' }, '2026-01-05T03:04:00Z'),
   );
@@ -126,7 +133,10 @@ t.test('transactions become sales, adjustments refunds and disputes, and subscri
     ...{ amount_minor: 12_000, tax_minor: 2_000, fee_minor: 650, refunded_minor: 3_000, product_id: 'pro_large' },
     ...{ occurred_at: '2026-01-02T03:04:05.000Z', partner_id: shop.partner_of.id, external_subscription_id: sub.id },
   });
-  t.match(await sale(second), { amount_minor: 6_000, tax_minor: 1_000, status: 'paid' });
+  t.match(await sale(second), {
+    ...{ amount_minor: 6_000, tax_minor: 1_000, status: 'paid' },
+    occurred_at: '2026-01-20T03:04:05.678Z',
+  });
   t.equal((await shop.list('sales')).length, 2);
   t.match((await shop.list('customers'))[0], { external_customer_id: customer, status: 'active', processor: 'paddle' });
   const at = (hour: number) => `2026-02-01T0${hour}:00:00Z`;

@@ -240,3 +240,38 @@ t.test('takes the secret of an endpoint that a person created, or of `stripe lis
   await shop.settled();
   t.match(await shop.list('sales'), [{ external_charge_id: invoice.id, tax_minor: 1_900 }]);
 });
+
+t.test('the product of an invoice is that of its largest line, also where the event does not show it', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  await shop.rule({ rate_value: 5_000, priority: 1, product_ids: ['prod_large'] });
+  const customer = await referred(shop);
+  const small = Array.from({ length: 10 }, (_, nth) => objects.line(100, `prod_${nth}`));
+  const invoice = objects.invoice(fresh('in'), customer, { lines: { object: 'list', data: small, has_more: true } });
+  const event = stripe.emit('invoice.paid', invoice);
+  stripe.put({ ...invoice, all_lines: [...small, objects.line(8_900, 'prod_large')] });
+  await shop.tell(event);
+  const [sale] = (await shop.list('sales')) as [Json];
+  t.match(sale, { product_id: 'prod_large', metadata: { products: /prod_large,prod_0/ } });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 4_950 }]);
+});
+
+t.test('a backfill takes in what was pending when a webhook told it', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const { sale, payment } = await paid(shop, await referred(shop));
+  const refund = objects.refund(fresh('re'), payment, { status: 'pending', amount: 4_000 });
+  const event = stripe.emit('refund.updated', refund);
+  await shop.tell(event);
+  t.match(await shop.outcomeOf(event), { status: 'ignored', reason: 'refund_pending' });
+  stripe.put({ ...refund, status: 'succeeded' });
+  const path = `/v1/programs/${shop.program_id}/processors/stripe`;
+  const readAll = async () => {
+    await shop.merchant.post(`${path}/backfill`, { since: new Date((at - 1) * 1000).toISOString() });
+    const done = async () => (await shop.merchant.get(path)).backfill.status === 'done';
+    await eventually(done, 'the backfill');
+    await shop.settled();
+    return (await shop.merchant.get(path)).backfill;
+  };
+  await readAll();
+  t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 4_000 });
+  t.match(await readAll(), { found: 0 }, 'once');
+});

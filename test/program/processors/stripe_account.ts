@@ -156,6 +156,7 @@ export class StripeAccount extends ProviderServer {
     if (id === undefined && !query.has('payment_intent')) return this.#history(of('charge'), query);
     if (id === undefined) return list(of('charge').filter((one) => one.payment_intent === query.get('payment_intent')));
     const object = this.#objects.get(id);
+    if (object && noun.endsWith('/lines')) return list(object.all_lines);
     return object ? { status: 200, body: this.#expanded(object, query) } : refusal(404, `No such object: ${id}`);
   }
 

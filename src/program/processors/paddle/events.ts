@@ -75,7 +75,7 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
       ...{ parts: { tax_minor, fee_minor }, external_customer_id, click_id, product_id, customer: {} },
       external_subscription_id: textAt(data, 'subscription_id'),
       coupon_external_ids: [textAt(data, 'discount_id')].filter((one) => one !== undefined),
-      occurred_at: textAt(data, 'billed_at') ?? time,
+      occurred_at: paidAt(data) ?? textAt(data, 'billed_at') ?? time,
       metadata: {
         processor: 'paddle',
         ...definite('origin', textAt(data, 'origin')),
@@ -85,6 +85,14 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
     },
   ];
 }
+
+/** An invoice that is paid by bank transfer is billed weeks before the money is there. */
+const paidAt = (data: unknown): string | undefined =>
+  listAt(data, 'payments')
+    .filter((one) => textAt(one, 'status') === 'captured')
+    .flatMap((one) => textAt(one, 'captured_at') ?? [])
+    .sort()
+    .at(-1);
 
 /** The product of the largest line. */
 function productsOf(data: unknown): { product_id: string | undefined; products: string[] } {

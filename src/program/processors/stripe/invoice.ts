@@ -10,6 +10,7 @@ import {
   minorAt,
   numberAt,
   type Occasion,
+  question,
   shareOf,
   timeOf,
 } from './fields.ts';
@@ -22,25 +23,28 @@ export function invoicePaid(object: unknown, { at: time, answers }: Occasion): R
   if (amount_minor <= 0)
     return { kind: 'nothing', reason: 'nothing_paid', message: 'Nothing was paid for the invoice, as in a trial.' };
   // The event names discounts by their ids, which say nothing of a promotion, and does not name its payments.
-  const [told, ...charges] = answers;
+  const has_more_lines = at(object, 'lines', 'has_more') === true;
+  const [told, ...others] = answers;
+  const [lines, charges] = has_more_lines ? [others[0], others.slice(1)] : [at(object, 'lines'), others];
   const discounts = listAt(told ?? object, 'discounts');
   const subscription = at(object, 'parent', 'subscription_details');
   const click_id = clickIn(textAt(object, 'metadata', 'rail_click'), textAt(subscription, 'metadata', 'rail_click'));
   const external_customer_id = idAt(object, 'customer') ?? null;
   if (answers.length === 0) {
     const expand = { 'expand[0]': 'discounts', 'expand[1]': 'payments' };
-    const has_discounts = discounts.some((one) => typeof one === 'string');
+    const by_coupon = discounts.some((one) => typeof one === 'string');
+    const path = `/v1/invoices/${encodeURIComponent(id)}`;
     return {
-      ask: [{ path: `/v1/invoices/${encodeURIComponent(id)}`, query: expand }],
-      ...(has_discounts
-        ? { worth_it_for: { external_customer_id, click_id, by_coupon: true, payment_ids: [id] } }
+      ask: [{ path, query: expand }, ...(has_more_lines ? [question(`${path}/lines`, {})] : [])],
+      ...(by_coupon || has_more_lines
+        ? { worth_it_for: { external_customer_id, click_id, by_coupon, payment_ids: [id] } }
         : { where_sales_are: ['pi_', 'ch_'] }),
     };
   }
   const payments = paymentsOf(told);
   if (payments.length > 0 && charges.length === 0) return askForCharges(payments);
   const billing_reason = textAt(object, 'billing_reason');
-  const { product_id, products } = productsOf(object);
+  const { product_id, products } = productsOf(lines);
   return [
     {
       kind: 'sale',
@@ -94,8 +98,8 @@ function partsOf(object: unknown) {
 }
 
 /** The product of the largest line: a sale has one product, and rules match that. */
-function productsOf(object: unknown): { product_id: string | undefined; products: string[] } {
-  const lines = listAt(object, 'lines', 'data')
+function productsOf(list: unknown): { product_id: string | undefined; products: string[] } {
+  const lines = listAt(list, 'data')
     .map((line) => ({ product: textAt(line, 'pricing', 'price_details', 'product'), amount: numberAt(line, 'amount') }))
     .filter((line): line is { product: string; amount: number } => line.product !== undefined)
     .sort((one, other) => other.amount - one.amount || (one.product < other.product ? -1 : 1));
