@@ -110,7 +110,7 @@ comment on column webhooks.endpoint.personal_data is
   'False: personal fields are null in what it receives, and emails in texts are hidden. Never changes, so that the log shows what was sent.';
 create index endpoint_by_program on webhooks.endpoint (organization_id, program_id, id) include (created_at, status, partner_id)
   where deleted_at is null;
-create index endpoint_disabled on webhooks.endpoint (organization_id, id) where status = 'disabled' and deleted_at is null;
+create index endpoint_disabled on webhooks.endpoint (organization_id, program_id, id) where status = 'disabled' and deleted_at is null;
 create index endpoint_by_owner on webhooks.endpoint (organization_id, program_id, coalesce(partner_id, '')) where deleted_at is null;
 call core.protect_tenant_table('webhooks.endpoint');
 

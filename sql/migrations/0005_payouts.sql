@@ -91,6 +91,7 @@ comment on column program.payout_batch.not_eligible is 'How many balances were n
 comment on column program.payout_batch.changed_in is 'The transaction that wrote the row last.';
 create index payout_batch_by_change on program.payout_batch (organization_id, changed_in);
 create index payout_batch_by_program on program.payout_batch (organization_id, program_id, id) where deleted_at is null;
+create index payout_batch_by_stage on program.payout_batch (organization_id, program_id, stage, id) where deleted_at is null and stage <> 'ready';
 create index payout_batch_generating on program.payout_batch (created_at) where stage = 'generating' and deleted_at is null;
 create unique index payout_batch_one_a_month on program.payout_batch (organization_id, program_id, scheduled_for)
   where scheduled_for is not null;

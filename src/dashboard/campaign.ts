@@ -8,6 +8,7 @@ import { facts, table } from '../pages/table.ts';
 import { queryOf } from './list_page.ts';
 import { postForm } from './post_form.ts';
 import { actionList } from './record_page.ts';
+import { mayDo } from './roles.ts';
 import { type Record_, shortId, shown, withNamed } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
@@ -111,11 +112,15 @@ function controls(visit: DashboardVisit, { id, state }: Record_): Html {
       ...on,
       content: html`<div class="field"><label for="start_at">Start at (UTC); now, where empty</label><input id="start_at" name="start_at" type="datetime-local" step="any"></div><button>Launch</button>`,
     });
+  // What cannot be taken back is asked once more, on a page of its own.
+  const stop =
+    mayDo(visit.role, 'campaigns:write') &&
+    html`<a class="button plain" href="/dashboard/do/campaigns.stop?id=${id}">Stop for good</a>`;
   const open: Record<string, unknown[]> = {
     draft: [launch()],
-    scheduled: [launch(), button('stop', 'Stop for good', 'danger')],
-    sending: [button('pause', 'Pause', 'plain'), button('stop', 'Stop for good', 'danger')],
-    paused: [button('resume', 'Resume', ''), button('stop', 'Stop for good', 'danger')],
+    scheduled: [launch(), stop],
+    sending: [button('pause', 'Pause', 'plain'), stop],
+    paused: [button('resume', 'Resume', ''), stop],
   };
   return html`<div class="actions">${open[String(state)] ?? []}</div>`;
 }

@@ -10,6 +10,8 @@ export type Record_ = Record<string, unknown>;
 interface Showing {
   catalog: Catalog;
   reader: Reader;
+  /** Of the programs, by their ids. */
+  currencies: ReadonlyMap<string, string>;
 }
 
 /** The address of a record by its id; undefined where no page shows it. */
@@ -20,10 +22,18 @@ export function hrefOf(catalog: Catalog, id: string): string | undefined {
 }
 
 /** Amounts have their currency beside them, or the program has it. */
-const currencyIn = (record: Record_): string | undefined =>
-  ['currency', 'payout_currency'].map((name) => record[name]).find((value) => typeof value === 'string') as
-    | string
-    | undefined;
+const currencyIn = ({ currencies }: Showing, record: Record_): string | undefined =>
+  ([record.currency, record.payout_currency].find((value) => typeof value === 'string') as string | undefined) ??
+  currencies.get(String(record.program_id));
+
+/** A number as its name says what it is: an amount, a share, or a rate that is one of them. */
+function figure(showing: Showing, name: string, value: number, record: Record_): string {
+  const currency = currencyIn(showing, record);
+  const is_fixed = name === 'rate_value' && record.rate_type === 'fixed';
+  if ((name.endsWith('_minor') || is_fixed) && currency) return money(value, currency, showing.reader);
+  const is_share = name.endsWith('_bps') || (name === 'rate_value' && record.rate_type === 'percent');
+  return is_share ? `${value / 100} %` : String(value);
+}
 
 const states = new Set(['status', 'state', 'severity', 'outcome', 'finding']);
 const most_shown = 4_000;
@@ -44,11 +54,7 @@ export function shown(
 ): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">–</span>`;
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  if (typeof value === 'number') {
-    const currency = currencyIn(record);
-    if (name.endsWith('_minor') && currency) return money(value, currency, showing.reader);
-    return name.endsWith('_bps') ? `${value / 100} %` : String(value);
-  }
+  if (typeof value === 'number') return figure(showing, name, value, record);
   const related = record[name.replace(/_id$/, '')];
   if (typeof value === 'string') return shownText(showing, name, value, nameOfRelated(name, related), is_brief);
   if (Array.isArray(value) && value.every((one) => typeof one === 'string'))

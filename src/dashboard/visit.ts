@@ -14,6 +14,8 @@ export interface DashboardVisit extends Visit {
   role: Role;
   catalog: Catalog;
   reader: Reader;
+  /** Of the programs, by their ids, once the page has read them. */
+  currencies: Map<string, string>;
 }
 
 /** The program that a page is about, and those to choose from. */
@@ -36,6 +38,7 @@ export function visitOf(request: FastifyRequest, session: Session, serving: Serv
     ...{ request, session, role, operations: serving.catalog.operations },
     caller: { organization_id, api_key_id: id, user_id, mode: 'live', scopes: scopesOf(role) },
     reader: { language: languageOf(request), time_zone: 'UTC' },
+    currencies: new Map(),
   };
 }
 
@@ -56,6 +59,7 @@ export const readPage = <Result>(
   read(visit, async (use, tx) => {
     const { data } = await use('programs.list', { query: { limit: 100 } });
     const programs = data as Program[];
+    for (const { id, currency } of programs) visit.currencies.set(id, currency);
     const wanted = wantedProgram(visit.request);
     const program = programs.find(({ id }) => id === wanted) ?? programs.at(-1);
     const chosen = { programs, program_id: program?.id };

@@ -9,6 +9,7 @@ import t from 'tap';
 import { openTab } from '../browser.ts';
 import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { mail, openOutreach, replyTo } from '../recruitment/outreach/mailed.ts';
+import { tabTo, walk } from './keyboard.ts';
 import { colleague } from './people.ts';
 import { tellStory } from './story.ts';
 
@@ -26,34 +27,35 @@ await shop.referred(partners[0] as Json, { email: 'somebody@mailinator.com' });
 await eventually(async () => (await shop.list('risk_flags')).length > 0, 'a flag');
 const [partner] = partners as [{ id: string }];
 const [sale] = await shop.list('sales');
-const { link } = await colleague(rail, merchant);
+const { user_id, link } = await colleague(rail, merchant);
+await rail.query(sql`update core.user_account set name = 'Grace Hopper' where id = ${user_id}`);
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const shots = join(import.meta.dirname, 'shots');
 
-/** The pages of the dashboard: their paths, and names of those of which pictures are kept. */
+/** The pages of the dashboard: their paths, and of those of which pictures are kept, in which look. */
 const dashboard: [path: string, shot?: string][] = [
-  ['/dashboard', 'home'],
-  ['/dashboard/review', 'review'],
-  ['/dashboard/partners', 'partners'],
-  [`/dashboard/partners/${partner.id}`, 'partner'],
-  [`/dashboard/do/partners.update?id=${partner.id}`, 'form'],
+  ['/dashboard', 'home-light'],
+  ['/dashboard/review', 'review-dark'],
+  ['/dashboard/partners'],
+  [`/dashboard/partners/${partner.id}`, 'partner-light'],
+  [`/dashboard/do/partners.update?id=${partner.id}`, 'form-dark'],
   ['/dashboard/do/rules.create'],
   ['/dashboard/sales'],
   [`/dashboard/sales/${sale?.id}`],
   ['/dashboard/commissions'],
-  [`/dashboard/payout_batches/${batch.id}`, 'payout_batch'],
-  ['/dashboard/payout_run', 'payout_run'],
-  ['/dashboard/reports', 'reports'],
+  [`/dashboard/payout_batches/${batch.id}`],
+  ['/dashboard/payout_run'],
+  ['/dashboard/reports', 'reports-light'],
   ['/dashboard/reports?report=partners'],
-  ['/dashboard/maturing', 'maturing'],
-  ['/dashboard/risk', 'risk'],
+  ['/dashboard/maturing', 'maturing-light'],
+  ['/dashboard/risk', 'risk-dark'],
   ['/dashboard/webhooks'],
-  [`/dashboard/webhook_endpoints/${endpoint.id}`, 'webhook_endpoint'],
+  [`/dashboard/webhook_endpoints/${endpoint.id}`, 'webhook_endpoint-light'],
   [`/dashboard/webhook_deliveries/${delivery_id}`],
-  ['/dashboard/inbox', 'inbox'],
-  [`/dashboard/threads/${mailed.thread_id}`, 'thread'],
-  [`/dashboard/campaigns/${outreach.campaign_id}`, 'campaign'],
+  ['/dashboard/inbox'],
+  [`/dashboard/threads/${mailed.thread_id}`, 'thread-dark'],
+  [`/dashboard/campaigns/${outreach.campaign_id}`, 'campaign-light'],
   ['/dashboard/integrations'],
   ['/dashboard/board'],
   ['/dashboard/account'],
@@ -91,8 +93,7 @@ for (const { scheme, width } of looks) {
         await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
         `${path} is no wider than the window`,
       );
-      if (shot && process.env.RAIL_SHOTS)
-        await page.screenshot({ path: join(shots, `${shot}-${scheme}-${width}.png`), fullPage: true });
+      if (shot?.endsWith(scheme) && process.env.RAIL_SHOTS) await page.screenshot({ path: join(shots, `${shot}.png`) });
     }
     t.same(
       errors.filter((error) => !error.includes('404')),
@@ -125,4 +126,63 @@ t.test('work that takes a while is followed until it is done', async (t) => {
   await setStage('ready');
   await under_way.waitFor({ state: 'detached' });
   t.match(await page.locator('main').textContent(), /done/);
+});
+
+t.test('everything is done by the keyboard alone', async (t) => {
+  const { page } = await openTab({ viewport: { width: 1440, height: 900 } });
+  await page.goto(`${rail.address}${await link()}`);
+  await tabTo(page, 'main button');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/dashboard$/);
+
+  for (const path of [
+    '/dashboard',
+    '/dashboard/review',
+    '/dashboard/risk',
+    `/dashboard/webhook_endpoints/${endpoint.id}`,
+    `/dashboard/threads/${mailed.thread_id}`,
+    '/dashboard/do/rules.create',
+  ]) {
+    await page.goto(`${rail.address}${path}`);
+    const { places, count, unseen } = await walk(page);
+    t.same(places, [...Array(count).keys()], `${path}: Tab leads to all, in their order`);
+    t.same(unseen, [], `${path}: the focus is seen`);
+  }
+
+  // Past the menu at once.
+  await page.goto(`${rail.address}/dashboard/review`);
+  await page.keyboard.press('Tab');
+  t.equal(await page.evaluate('document.activeElement.className'), 'skip');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  t.ok(await page.evaluate("document.querySelector('main').contains(document.activeElement)"));
+
+  await tabTo(page, 'form[action$="applications.approve"] button');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/done=applications\.approve/);
+  t.equal((await shop.list('applications', 'status=approved')).length, 1);
+  await page.goto(`${rail.address}/dashboard/risk`);
+  await tabTo(page, '#note');
+  await page.keyboard.type('A real person.');
+  await tabTo(page, 'button[value="dismissed"]');
+  await page.keyboard.press('Space');
+  await page.waitForURL(/done=risk_flags\.resolve/);
+  t.match(await shop.list('risk_flags'), [{ status: 'dismissed', note: 'A real person.' }]);
+  await page.goto(`${rail.address}/dashboard/partners`);
+  await tabTo(page, 'summary');
+  await page.keyboard.press('Enter');
+  await tabTo(page, '#filter-email');
+  await page.keyboard.type('ada@partner.example.com');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/email=ada/);
+  await page.goto(`${rail.address}/dashboard/do/rules.create`);
+  await tabTo(page, '#field-name');
+  await page.keyboard.type('By keyboard');
+  await tabTo(page, '#field-rate_type');
+  await page.keyboard.type('fixed');
+  await tabTo(page, '#field-rate_value');
+  await page.keyboard.type('12.50');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/dashboard\/rules\//);
+  t.match((await shop.list('rules'))[0], { name: 'By keyboard', rate_type: 'fixed', rate_value: 1_250 });
 });

@@ -1,8 +1,9 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { userOf } from '../../../core/access/api_key.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../../core/resource/deleted_marker.ts';
+import { columnOf, type Filter } from '../../../core/resource/list_query.ts';
 import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { timestampInput } from '../../../core/values/fields.ts';
@@ -20,8 +21,18 @@ const day_ms = 86_400_000;
 /** The number of payouts of a refused batch that a transaction deletes. */
 const most_deleted = 500;
 
+/** The stages that are statuses too. Their index is used where the statement names one: no payout is looked at. */
+const waiting: Record<string, Sql> = {
+  generating: sql`t.stage = 'generating'`,
+  awaiting_approval: sql`t.stage = 'awaiting_approval'`,
+};
+const status: Filter = {
+  schema: payoutBatches.fields.status.optional(),
+  where: (value: string) => waiting[value] ?? sql`${columnOf(payoutBatches, 'status')} = ${value}`,
+};
+
 export const payoutBatchOperations: Operation[] = [
-  ...readOperations({ resource: payoutBatches, within: programs, by: ['status'] }),
+  ...readOperations({ resource: payoutBatches, within: programs, filters: { status } }),
   operation({
     name: 'payout_batches.create',
     method: 'POST',
