@@ -200,7 +200,8 @@ t.test('nothing of test mode becomes a sale once the program is connected in liv
   t.match(await shop.outcomeOf(waiting), { status: 'ignored', reason: 'other_mode' });
   // What was sent before arrives late.
   const url = `${rail.address}/processors/stripe/${shop.program_id}`;
-  await deliver(url, stripe.webhook(paidBy(), { secret }));
+  const late = stripe.webhook(paidBy(), { secret });
+  await eventually(async () => (await deliver(url, late)).status === 401, 'the secret of test mode to be refused');
   await shop.settled();
   t.same(await shop.list('sales'), []);
   stripe.credentials.secret_key = test_key;
@@ -274,4 +275,19 @@ t.test('a backfill takes in what was pending when a webhook told it', async (t) 
   await readAll();
   t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 4_000 });
   t.match(await readAll(), { found: 0 }, 'once');
+});
+
+t.test('what another account signs is refused once the program is connected to this one', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const path = `/v1/programs/${shop.program_id}/processors/stripe`;
+  const { secret } = stripe.endpoints.at(-1) as Json;
+  const url = `${rail.address}/processors/stripe/${shop.program_id}`;
+  const signed = () => stripe.webhook(stripe.emit('customer.created', objects.customer(fresh('cus'))), { secret });
+  const again = async () => shop.merchant.request('PUT', path, { mode: 'test', credentials: stripe.credentials });
+  await again();
+  t.equal((await deliver(url, signed())).status, 200, 'the account is the same');
+  stripe.account = 'acct_other';
+  await again();
+  await eventually(async () => (await deliver(url, signed())).status === 401, 'its secret to be refused');
+  stripe.account = 'acct_shop';
 });

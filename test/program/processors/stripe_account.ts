@@ -12,6 +12,8 @@ const list = (data: Json[], has_more = false): Answer => ({ status: 200, body: {
  */
 export class StripeAccount extends ProviderServer {
   readonly credentials: { secret_key: string } = { secret_key: 'rk_test_0123456789abcdefgh' };
+  /** The id of the account. */
+  account = 'acct_shop';
   readonly endpoints: Json[] = [];
   readonly events: Json[] = [];
   /** What the key may not do. */
@@ -55,7 +57,7 @@ export class StripeAccount extends ProviderServer {
     if (headers['stripe-version'] !== '2026-10-28.endive') return refusal(400, 'Invalid Stripe API version.');
     const noun = path.split('/').slice(2).join('/');
     if (this.forbidden.has(`${method} ${path}`)) return refusal(403, 'The provided key does not have the permissions.');
-    if (noun === 'account') return { status: 200, body: { id: 'acct_shop', object: 'account' } };
+    if (noun === 'account') return { status: 200, body: { id: this.account, object: 'account' } };
     if (noun.startsWith('webhook_endpoints')) return this.#endpoint(call, noun.split('/')[1]);
     if (method === 'POST') return this.#made(noun, new URLSearchParams(call.raw));
     return this.#read(call, noun);
