@@ -72,7 +72,7 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     run: async () => (await import('./metrics/prometheus_soak.ts')).soakPrometheus(),
   },
   processors: {
-    doc: '10,000 events of a billing processor, shuffled, doubled and lost, while API and worker are killed: [--kills 100] [--seed N]; an hour or so',
+    doc: '10,000 events of a billing processor, shuffled, doubled and lost, while API and worker are killed: [--kills 200] [--seed N]; half an hour or so',
     run: async (asked) => (await import('./program/processors/soak.ts')).soakProcessors(asked),
   },
   outreach: {

@@ -41,17 +41,18 @@ export async function applySale(applying: Applying, fact: SaleFact): Promise<Out
 }
 
 /** The sale that the API recorded under another id of the same payment. */
-const sentByAnotherId = (
+async function sentByAnotherId(
   { tx, program }: Applying,
-  { also_known_as }: SaleFact,
-): Promise<{ id: string } | undefined> =>
-  also_known_as.length === 0
-    ? Promise.resolve(undefined)
-    : tx.maybe<{ id: string }>(sql`
-        select t.id from program.sale t
-        where ${tenant(tx)} and t.program_id = ${program.id} and t.external_charge_id = any(${also_known_as}::text[]) and t.deleted_at is null
-        order by t.id
-        limit 1`);
+  { also_known_as, paid_for = [] }: SaleFact,
+): Promise<{ id: string } | undefined> {
+  const ids = [...also_known_as, ...paid_for];
+  if (ids.length === 0) return undefined;
+  return tx.maybe<{ id: string }>(sql`
+    select t.id from program.sale t
+    where ${tenant(tx)} and t.program_id = ${program.id} and t.external_charge_id = any(${ids}::text[]) and t.deleted_at is null
+    order by t.id
+    limit 1`);
+}
 
 export const failed = ({ code, message }: Problem): Outcome => ({ status: 'failed', reason: code, message });
 

@@ -61,6 +61,8 @@ export interface SaleFact extends Pick<NewSale, 'external_charge_id' | 'amount_m
   metadata: Record<string, string>;
   /** Other ids of the same payment at the processor. */
   also_known_as: string[];
+  /** Ids of what was paid, by which the API may have recorded the sale: nothing else names them. */
+  paid_for?: string[];
 }
 
 /** The facts that an event states. `at`: the time at the processor, ISO 8601. */

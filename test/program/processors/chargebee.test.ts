@@ -182,6 +182,19 @@ t.test('matches coupons by their id, and refuses events of another version', asy
   t.match(await shop.outcomeOf(odd), { status: 'ignored', reason: 'unknown_version' });
 });
 
+t.test('an invoice that the API recorded is not recorded again, in however many parts it is paid', async (t) => {
+  const shop = await open();
+  const [external_customer_id, invoice] = [fresh('cust'), fresh('inv')];
+  const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id, external_customer_id });
+  const sale = await shop.sale({ customer_id, external_charge_id: invoice, amount_minor: 12_000 });
+  const part = () => payment(fresh('txn'), external_customer_id, [[invoice, 6_000]]);
+  const events = [chargebee.emit('payment_succeeded', part()), chargebee.emit('payment_succeeded', part())];
+  await shop.tell(...events);
+  for (const event of events)
+    t.match(await shop.outcomeOf(event), { status: 'done', reason: 'already_recorded', result_id: sale.id });
+  t.equal((await shop.list('sales')).length, 1);
+});
+
 t.test('takes in what never arrived', async (t) => {
   const shop = await open();
   const customer = fresh('cust');

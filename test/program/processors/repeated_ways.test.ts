@@ -140,6 +140,11 @@ t.test('what the API recorded under another id of a payment is not recorded agai
       objects.checkout(fresh('cs'), { mode: 'payment', customer, payment_intent: session_payment }),
     ),
   );
+  // A Checkout Session, under its own id.
+  const [session, payment] = [fresh('cs'), fresh('pi')];
+  await sold(session);
+  const bought = { mode: 'payment', customer, payment_intent: payment };
+  await shop.tell(stripe.emit('checkout.session.completed', objects.checkout(session, bought)));
   // Invoices, under the payment's id and the charge's.
   for (const kind of ['pi', 'ch']) {
     const [invoice, payment_intent, id] = [fresh('in'), fresh('pi'), fresh('ch')];
@@ -153,7 +158,7 @@ t.test('what the API recorded under another id of a payment is not recorded agai
     await shop.tell(refund);
     t.equal((await shop.merchant.get(`/v1/sales/${sale.id}`)).status, 'refunded', 'and its refund is known');
   }
-  t.equal((await shop.list('sales')).length, 4);
+  t.equal((await shop.list('sales')).length, 5);
 });
 
 t.test('a payment that takes days to arrive is a sale of when it has', async (t) => {

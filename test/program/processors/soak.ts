@@ -7,7 +7,7 @@ import { StripeAccount } from './stripe_account.ts';
 
 /** `npm run soak -- processors`: the chaos of the test with 850 customers, some 10,000 events, and more kills. */
 export async function soakProcessors({
-  kills = 100,
+  kills = 200,
   seed,
 }: {
   kills?: number | undefined;

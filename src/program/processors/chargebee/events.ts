@@ -108,7 +108,7 @@ function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part)
     coupon_external_ids: listAt(billed, 'discounts').flatMap((one) => textAt(one, 'entity_id') ?? []),
     occurred_at: date > 0 ? timeOf(date) : time,
     metadata: { processor: 'chargebee', ...definite('invoice', invoice) },
-    also_known_as: is_first ? [id] : [],
+    ...{ also_known_as: is_first ? [id] : [], paid_for: invoice === undefined ? [] : [invoice] },
   };
 }
 

@@ -81,7 +81,7 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
         ...definite('origin', textAt(data, 'origin')),
         ...(products.length > 1 ? { products: products.join(',') } : {}),
       },
-      also_known_as: [],
+      ...{ also_known_as: [], paid_for: [textAt(data, 'invoice_id') ?? id] },
     },
   ];
 }

@@ -123,7 +123,7 @@ function paidByCheckout(object: unknown, { external_customer_id, click_id, who, 
       coupon_external_ids: listAt(object, 'discounts').flatMap((one) => idAt(one, 'promotion_code') ?? []),
       occurred_at: `${time.slice(0, -4)}000Z`,
       metadata: { processor: 'stripe', checkout_session: textAt(object, 'id') ?? '' },
-      also_known_as: [],
+      ...{ also_known_as: [], paid_for: [textAt(object, 'id') ?? payment] },
     },
   ];
 }
