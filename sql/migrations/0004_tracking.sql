@@ -18,6 +18,7 @@ create table program.click (
   device text,
   attributed_at timestamptz(3),
   made_while_paused boolean not null default false,
+  is_bot boolean not null default false,
   request_id text,
   created_at timestamptz(3) not null,
   inserted_in xid8 not null default pg_current_xact_id(),
@@ -29,6 +30,7 @@ comment on column program.click.landing_url is 'The page where the visitor arriv
 comment on column program.click.ip_hash is 'Keyed hash of the address; the address is never stored.';
 comment on column program.click.attributed_at is 'When the click was attributed; referral_id stays null where it earned no credit.';
 comment on column program.click.made_while_paused is 'The program was paused when the visitor clicked: the click earns no credit.';
+comment on column program.click.is_bot is 'Its user agent is that of a bot: the click is kept, earns no credit, and is counted nowhere.';
 comment on column program.click.request_id is 'The request that recorded it: what events that follow from it name as their cause.';
 comment on column program.click.inserted_in is 'The transaction that inserted the row: see program.fold.';
 comment on column program.click.changed_in is 'The transaction that wrote the row last.';
@@ -37,7 +39,7 @@ create index click_by_change on program.click (organization_id, changed_in);
 create index click_inserted on program.click (organization_id, inserted_in);
 create index click_by_link on program.click (organization_id, link_id, id) where link_id is not null;
 create index click_by_partner on program.click (organization_id, partner_id, id);
-create index click_by_program on program.click (organization_id, program_id, id) include (created_at);
+create index click_by_program on program.click (organization_id, program_id, id) include (created_at, is_bot);
 create index click_by_referral on program.click (organization_id, referral_id, id) where referral_id is not null;
 create index click_by_time on program.click using brin (created_at) with (autosummarize = on, pages_per_range = 16);
 create index click_waiting on program.click (organization_id, program_id, visitor_token) where attributed_at is null;

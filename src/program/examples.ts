@@ -186,7 +186,12 @@ export const examples: Examples = {
     'clicks.create': {
       body: {
         ...{ program_id: program.id, value: link.value, landing_url: link.url, visitor_token: 'v_5f0c1d2e3a4b' },
-        ...{ referrer: 'https://ada.example.com/', ip: '203.0.113.7', user_agent: 'Mozilla/5.0', country: 'US' },
+        ...{
+          referrer: 'https://ada.example.com/',
+          ip: '203.0.113.7',
+          user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+          country: 'US',
+        },
         device: 'desktop',
       },
       reply: { referral_id: null },

@@ -21,16 +21,16 @@ cross join lateral (
   select c.partner_id, c.link_id, c.country, count(*) as clicks, count(c.referral_id) as credited_clicks
   from program.click c
   where c.organization_id = (select data.organization_id()) and c.program_id = d.program_id
-    and c.id >= d.first_id and c.id < d.after_id and c.created_at >= d.starts_at and c.created_at < d.ends_at
+    and c.id >= d.first_id and c.id < d.after_id and c.created_at >= d.starts_at and c.created_at < d.ends_at and not c.is_bot
   group by 1, 2, 3
 ) as c;
-comment on view data.click_daily is 'Clicks by day (UTC), partner, link and country.';
+comment on view data.click_daily is 'Clicks by day (UTC), partner, link and country. Those of bots are left out.';
 comment on column data.click_daily.day is 'The day (UTC) of the clicks.';
 comment on column data.click_daily.program_id is 'The program (prg_).';
 comment on column data.click_daily.partner_id is 'The partner (part_).';
 comment on column data.click_daily.link_id is 'The link (lnk_). Null: the visitors came by the partner''s handle.';
 comment on column data.click_daily.country is 'ISO 3166-1 alpha-2 country code. Null: not given.';
-comment on column data.click_daily.clicks is 'All clicks.';
+comment on column data.click_daily.clicks is 'All clicks but those of bots.';
 comment on column data.click_daily.credited_clicks is 'Clicks that are credited to a referral.';
 
 create or replace view data.sale_daily with (security_barrier = true) as
@@ -137,7 +137,7 @@ cross join lateral (
   from (
     select x.partner_id, 1, 0, 0, 0, 0
     from program.click x
-    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at and not x.is_bot
     union all
     select x.partner_id, 0, 1, 0, 0, 0
     from program.referral x
@@ -161,7 +161,7 @@ comment on view data.funnel_daily is 'From click to sale by day (UTC) and partne
 comment on column data.funnel_daily.day is 'The day (UTC).';
 comment on column data.funnel_daily.program_id is 'The program (prg_).';
 comment on column data.funnel_daily.partner_id is 'The partner (part_).';
-comment on column data.funnel_daily.clicks is 'Clicks on this day.';
+comment on column data.funnel_daily.clicks is 'Clicks on this day. Those of bots are left out.';
 comment on column data.funnel_daily.referrals is 'Referrals that were created on this day.';
 comment on column data.funnel_daily.leads is 'Customers who signed up on this day. Erased ones are not counted.';
 comment on column data.funnel_daily.customers is 'Customers who first paid on this day. Erased ones are not counted.';

@@ -75,10 +75,11 @@ select
   case when (select data.sees_personal()) then c.device else data.without_emails(c.device) end as device,
   case when (select data.sees_personal()) then c.user_agent else data.without_emails(c.user_agent) end as user_agent,
   c.attributed_at,
-  c.created_at
+  c.created_at,
+  c.is_bot
 from program.click c
 where c.organization_id = (select data.organization_id());
-comment on view data.click is 'Visits through a partner''s link or handle: one row each, including repeated ones and those of bots. Filter by created_at or by id.';
+comment on view data.click is 'Visits through a partner''s link or handle: one row each, including repeated ones, and those of bots (is_bot), which no report counts. Filter by created_at or by id.';
 comment on column data.click.id is 'The click (clk_). Ids sort by time.';
 comment on column data.click.program_id is 'The program (prg_).';
 comment on column data.click.partner_id is 'The partner (part_).';
@@ -92,6 +93,7 @@ comment on column data.click.device is 'The kind of device, as you named it. Nul
 comment on column data.click.user_agent is 'The visitor''s user agent. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.click.attributed_at is 'When it was attributed. Null: not yet.';
 comment on column data.click.created_at is 'When it was recorded.';
+comment on column data.click.is_bot is 'Whether its user agent is that of a bot: it earns no credit, and no report counts it.';
 
 create or replace view data.referral with (security_barrier = true) as
 select

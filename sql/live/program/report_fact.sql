@@ -22,6 +22,7 @@ as $$
     c.country collate "C", program.landing_page(c.landing_url) collate "C", null::text collate "C", null::text collate "C", '' collate "C",
     1, null::integer, null::integer, null::integer, null::integer,
     null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, c.inserted_in
+  where not c.is_bot
 $$;
 
 create or replace function program.referral_fact(r program.referral) returns setof program.fact

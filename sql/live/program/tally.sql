@@ -15,7 +15,7 @@ language sql stable
 as $$
   select r.organization_id, s.subject_id, 'click', '', 1::bigint, 0::bigint, r.inserted_in
   from (values (r.program_id), (r.partner_id), (r.link_id)) as s (subject_id)
-  where s.subject_id is not null
+  where not r.is_bot and s.subject_id is not null
 $$;
 
 create or replace function program.counts_of(r program.partner) returns setof program.tally_note

@@ -55,7 +55,7 @@ const common_values: Fields = {
   label: 'Summer newsletter',
   note: 'As agreed on the phone',
   reason: 'As agreed on the phone',
-  user_agent: 'Mozilla/5.0',
+  user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
   attempt: 1,
 };
 

@@ -99,7 +99,13 @@ export const coupon = {
 
 export const click = {
   ...{ id: sampleId('clk'), program_id, partner_id, link_id, referral_id, landing_url },
-  ...{ user_agent: 'Mozilla/5.0', referer: 'https://ada.example.com/', country: 'US', device: 'desktop' },
+  ...{
+    user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    referer: 'https://ada.example.com/',
+    country: 'US',
+    device: 'desktop',
+  },
+  is_bot: false,
   created_at: times.click,
 };
 

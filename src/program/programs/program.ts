@@ -160,7 +160,7 @@ export const programs = resource({
     fields: {
       partners: z.int().describe('Partners with any status.'),
       active_partners: z.int().describe('Partners with the status `active`.'),
-      clicks: z.int().describe('All clicks, including repeated clicks and clicks by bots.'),
+      clicks: z.int().describe('All clicks, including repeated ones. Those of bots are not counted.'),
       referrals: z.int().describe('Visitors referred by partners.'),
       customers: z.int().describe('Customers attributed to partners.'),
       sales_minor: z

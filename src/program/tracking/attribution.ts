@@ -1,4 +1,3 @@
-import { isbot } from 'isbot';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -34,14 +33,14 @@ export function creditOf(
  * one that was made while the program was paused.
  */
 export const earnsCredit = (
-  click: Pick<ClickRow, 'country' | 'user_agent' | 'made_while_paused' | 'partner_status'>,
+  click: Pick<ClickRow, 'country' | 'is_bot' | 'made_while_paused' | 'partner_status'>,
   blocked_countries: string[],
 ): boolean =>
   !click.made_while_paused &&
   click.partner_status !== null &&
   allows(partner_states, click.partner_status, 'earn') &&
   !(click.country && blocked_countries.includes(click.country)) &&
-  !isbot(click.user_agent);
+  !click.is_bot;
 
 /** The end of a click's attribution window: `cookie_days` of the program after the click. */
 export const windowEnd = (clicked_at: string, cookie_days: number): string =>
@@ -125,7 +124,7 @@ const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean
   referral.expires_at <= now &&
   referral.partner_id !== click.partner_id;
 
-const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.made_while_paused,
+const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.is_bot, t.made_while_paused,
   t.request_id, t.created_at,
   (select p.status from program.partner p
     where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;

@@ -1,4 +1,5 @@
-import type { z } from 'zod';
+import { isbot } from 'isbot';
+import { z } from 'zod';
 import { enqueueExclusive } from '../../core/jobs/concurrency.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insertion } from '../../core/postgres/write.ts';
@@ -36,6 +37,11 @@ export const clicks = resource({
     country: text.nullable().describe('ISO 3166-1 alpha-2 country code. Null if not provided.'),
     device: text.nullable().describe('The kind of device, as you named it. Null if not provided.'),
     landing_url: text.nullable().describe('The URL of the page where the visitor arrived.'),
+    is_bot: z
+      .boolean()
+      .describe(
+        'Whether the user agent is that of a bot. Such a click earns no credit, and neither reports, stats nor lists count it, unless a list is asked for bots.',
+      ),
     created_at: timestamp,
   },
 });
@@ -76,6 +82,7 @@ export function recordClicks(tx: Tx, given: NewClick[]): Click[] {
   const rows = given.map((click) => ({
     id: newId('clk'),
     ...click,
+    is_bot: isbot(click.user_agent),
     landing_url: click.landing_url && withoutLogin(click.landing_url),
     referer: click.referer && withoutLogin(click.referer),
     created_at: tx.now,
@@ -86,8 +93,9 @@ export function recordClicks(tx: Tx, given: NewClick[]): Click[] {
 }
 
 /** In the order of the record's fields. */
-const recordOf = (row: NewClick & Pick<Click, 'id' | 'created_at'>): Click => ({
+const recordOf = (row: NewClick & Pick<Click, 'id' | 'is_bot' | 'created_at'>): Click => ({
   ...{ id: row.id, object: 'click', program_id: row.program_id, partner_id: row.partner_id },
   ...{ link_id: row.link_id, referral_id: null, user_agent: row.user_agent, referer: row.referer },
-  ...{ country: row.country, device: row.device, landing_url: row.landing_url, created_at: row.created_at },
+  ...{ country: row.country, device: row.device, landing_url: row.landing_url, is_bot: row.is_bot },
+  created_at: row.created_at,
 });

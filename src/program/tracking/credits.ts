@@ -18,6 +18,7 @@ export interface ClickRow {
   user_agent: string | null;
   ip_hash: string | null;
   country: string | null;
+  is_bot: boolean;
   made_while_paused: boolean;
   /** The request that recorded it. */
   request_id: string | null;

@@ -13,6 +13,7 @@ import { program_id } from '../events/fields.ts';
 import { partner_states } from '../partners/partner.ts';
 import { countryValue, groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
 import { type Program, program_states, programs } from '../programs/program.ts';
+import { totalOf } from '../programs/tally.ts';
 import { type Click, clicks, type NewClick, recordClicks } from './click.ts';
 import { hashAddress } from './visitor_address.ts';
 
@@ -94,6 +95,14 @@ export const clickOperations: Operation[] = [
     by: ['partner_id', 'referral_id'],
     filters: {
       link_id: keyFilter(sql`t.link_id`, 'Returns only clicks through this link.'),
+      is_bot: {
+        schema: z
+          .enum(['true', 'false'])
+          .optional()
+          .describe('`true`: returns only clicks of bots. By default they are left out.'),
+        where: (value: 'true' | 'false') => (value === 'true' ? sql`t.is_bot` : sql`not t.is_bot`),
+        absent: { where: sql`not t.is_bot`, total: totalOf('click') },
+      },
       country: keyFilter(sql`t.country`, 'Returns only clicks from this country.', countryValue),
       landing_page: keyFilter(
         sql`program.landing_page(t.landing_url)`,

@@ -50,13 +50,12 @@ t.test('the effect of a click on the live referral of its visitor', (t) => {
 });
 
 t.test('bots, blocked countries and partners who are not active earn no credit', (t) => {
-  const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-  const visit = { country: 'DE', user_agent: firefox, made_while_paused: false, partner_status: 'active' as const };
+  const visit = { country: 'DE', is_bot: false, made_while_paused: false, partner_status: 'active' as const };
   const cases: [what: string, click: Parameters<typeof earnsCredit>[0], earns: boolean][] = [
     ['a visit', visit, true],
-    ['a visit of which nothing is known', { ...visit, country: null, user_agent: null }, true],
+    ['a visit of which nothing is known', { ...visit, country: null }, true],
     ['a blocked country', { ...visit, country: 'KP' }, false],
-    ['a robot', { ...visit, user_agent: 'Googlebot/2.1 (+http://www.google.com/bot.html)' }, false],
+    ['a robot', { ...visit, is_bot: true }, false],
     ['a suspended partner', { ...visit, partner_status: 'suspended' }, false],
     ['a paused program', { ...visit, made_while_paused: true }, false],
     ['a deleted partner', { ...visit, partner_status: null }, false],

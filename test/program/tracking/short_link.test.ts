@@ -1,7 +1,8 @@
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { openTab } from '../../browser.ts';
-import { eventually, log, sql, startRail } from '../../harness.ts';
+import { graphOf } from '../../data/graphql/client.ts';
+import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail();
 const merchant = await rail.organization();
@@ -175,15 +176,52 @@ t.test('a short URL keeps its host when the address of the service changes', asy
   }
 });
 
-t.test('a bot is redirected too, and its click makes no referral', async (t) => {
-  const answer = await follow(link.short_slug, {
-    'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+t.test('a bot is redirected too; its click is kept, earns nothing, and is counted nowhere', async (t) => {
+  const google = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+  const scanners = [google, 'BarracudaCentral-Bot/1.0', 'facebookexternalhit/1.1', 'curl/8.5.0'];
+  const day = {
+    from: new Date(Date.now() - 86_400_000).toISOString(),
+    to: new Date(Date.now() + 86_400_000).toISOString(),
+  };
+  const kinds = ['overview', 'partners', 'groups', 'links', 'countries', 'landing_pages'];
+  const query = (fields: Record<string, string>) =>
+    new URLSearchParams({ program_id: program.id, ...fields }).toString();
+  /** Everything that counts clicks. */
+  const counts = async () => ({
+    list: (await clicks()).total_count,
+    of_partner: (await merchant.get(`/v1/clicks?${query({ partner_id: partner.id })}`)).total_count,
+    of_a_day: (await merchant.get(`/v1/clicks?${query({ created_after: day.from })}`)).total_count,
+    program: (await merchant.get(`/v1/programs/${program.id}?include[]=stats`)).stats.clicks,
+    partner: (await merchant.get(`/v1/partners/${partner.id}?include[]=stats`)).stats.clicks,
+    link: (await merchant.get(`/v1/links/${link.id}?include[]=stats`)).stats.clicks,
+    reports: await Promise.all(
+      kinds.map(async (report) => {
+        const { rows, totals } = await merchant.get(
+          `/v1/reports/${report}?${query({ ...day, ...(report === 'overview' ? { interval: 'day' } : {}) })}`,
+        );
+        return [report, totals.clicks, rows.map((row: Json) => row.clicks)];
+      }),
+    ),
+    data: await graphOf(merchant).data(
+      '{ click_daily { nodes { clicks credited_clicks } } funnel_daily { nodes { clicks } } }',
+    ),
   });
-  t.equal(answer.status, 302);
-  const [{ id }] = (await clicks()).data;
-  const attributed = sql`select referral_id from program.click where id = ${id} and attributed_at is not null`;
-  await eventually(async () => (await rail.query(attributed)).length === 1, 'the click to be attributed');
-  t.same(await rail.query(attributed), [{ referral_id: null }]);
+  await attributed();
+  const before = await counts();
+  t.ok(before.list > 0 && before.link > 0 && before.reports.every(([, total]) => total > 0));
+  for (const user_agent of scanners) t.equal((await follow(link.short_slug, { 'User-Agent': user_agent })).status, 302);
+  const sent = { program_id: program.id, value: 'ada', landing_url: null, user_agent: google };
+  const posted = await merchant.post('/v1/clicks', { ...sent, visitor_token: 'visitor-bot' });
+  t.equal(posted.is_bot, true);
+  const kept = () => merchant.get(`/v1/clicks?${query({ is_bot: 'true' })}`);
+  const waiting = sql`select from program.click where program_id = ${program.id} and attributed_at is null`;
+  await eventually(async () => (await rail.query(waiting)).length === 0, 'the clicks to be attributed');
+  const { data, total_count } = await kept();
+  t.equal(total_count, scanners.length + 1, 'they are kept');
+  t.ok(data.every((one: Json) => one.is_bot && one.referral_id === null));
+  t.same(await counts(), before);
+  const not_bots = await merchant.get(`/v1/clicks?${query({ is_bot: 'false' })}`);
+  t.equal(not_bots.total_count, before.list);
 });
 
 t.test('the link of a pending or declined partner redirects without recording a click', async (t) => {
