@@ -69,6 +69,7 @@ export class Admission {
     if (this.#used.add(key.id) > most_of_key) throw tooMany('The key is used too often.');
     const { data: body, error } = schema.safeParse(sent);
     if (error) throw validationProblem(error, 'body', sent);
+    if (pathOfUnstorable(body)) throw new Problem('invalid_json', 'The body has a character that cannot be stored.');
     return { key, body, sent: sent as Body, origin };
   }
 
@@ -97,7 +98,6 @@ function jsonOf(raw: Buffer): unknown {
   } catch {
     throw new Problem('invalid_json', 'The body is not valid JSON.');
   }
-  if (pathOfUnstorable(value)) throw new Problem('invalid_json', 'The body has a character that cannot be stored.');
   return value;
 }
 

@@ -10,24 +10,25 @@
   const w = /** @type {any} */ (window);
   const me = /** @type {HTMLScriptElement} */ (d.currentScript || d.querySelector('script[data-key^=rail_pk_]'));
   const queued = w.Rail || [];
-  if (!me || queued.click) return;
+  /* An element of the page with this id has a method `click`, and no `lead`. */
+  if (!me || queued.lead) return;
   const name = 'rail_click';
   const data = me.dataset;
   const base = me.src.replace(/[^/]*$/, '');
   /** @param {string | undefined} list @param {string} usual */
   const words = (list, usual) => (list || usual).split(/[\s,]+/).filter(Boolean);
-  const params = words(data.params, 'ref via').map(decodeURIComponent);
-  const domains = words(data.domains, '');
-  const cookieless = data.consent === 'cookieless';
-  const seen_ms = 18e5;
-  const required = data.consent === 'required' || w.navigator.globalPrivacyControl;
-
   /** Runs what may fail in some browser, or with some content of the page. @template T @param {() => T} work @returns {T | undefined} */
   const attempt = (work) => {
     try {
       return work();
     } catch {}
   };
+  const params = attempt(() => words(data.params, 'ref via').map(decodeURIComponent)) || [];
+  const domains = words(data.domains, '');
+  const cookieless = data.consent === 'cookieless';
+  const seen_ms = 18e5;
+  const required = data.consent === 'required' || w.navigator.globalPrivacyControl;
+
   /** @param {string | null | undefined} text */
   const click_in = (text) => (/^clk_[a-z0-9]{26}$/.test(text || '') ? text : undefined);
   const cookie = () => click_in(attempt(() => (d.cookie.match(/(?:^|; )rail_click=(\w+)/) || [])[1]));
@@ -46,16 +47,19 @@
   /** @type {Promise<unknown>} ends when nothing is being recorded */
   let busy = Promise.resolve();
 
-  /** @param {string} path @param {object} body @returns {Promise<any>} the answer; null where there is none within four seconds */
+  /** @param {string} path @param {object} body @returns {Promise<any>} the answer; a falsy one where there is none within four seconds */
   const send = (path, body) =>
     Promise.race([
-      fetch(base + path, {
-        method: 'POST',
-        body: JSON.stringify({ key: data.key, ...body }),
-        keepalive: true,
-        credentials: cookieless || consent === 'session' ? 'omit' : 'include',
-      }).then((answer) => (answer.ok ? answer.json() : null)),
-      new Promise((done) => setTimeout(done, 4e3, null)),
+      (async () => {
+        const answer = await fetch(base + path, {
+          method: 'POST',
+          body: JSON.stringify({ key: data.key, ...body }),
+          keepalive: true,
+          credentials: cookieless || consent === 'session' ? 'omit' : 'include',
+        });
+        return answer.ok && answer.json();
+      })(),
+      new Promise((done) => setTimeout(done, 4e3)),
     ]).catch(() => null);
 
   /** Sets a cookie on the longest domain of the page that keeps one. @param {string} value @param {number} seconds */
@@ -203,7 +207,7 @@
     /** @returns {Promise<string | null>} the visitor's click, for the merchant's own server */
     click: () => busy.then(() => (consent && click) || null),
     /** @param {{ email?: string, identifier?: string, signature?: string }} lead @returns {Promise<{ recorded: boolean, verified: boolean }>} */
-    lead: ({ email, identifier, signature }) =>
+    lead: ({ email, identifier, signature } = {}) =>
       busy
         .then(() => click && consent && send('v1/l', { click_id: click, email, identifier, signature }))
         .then((answer) => answer || { recorded: false, verified: false }),

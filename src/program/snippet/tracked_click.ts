@@ -7,19 +7,20 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { isStorable } from '../../core/values/texts/stored_text.ts';
 import { windowEnd } from '../tracking/attribution.ts';
 import { recordSentClicks, type SentClick, type Target, targetsOf } from '../tracking/sent_click.ts';
 import type { UsableKey } from './publishable_key.ts';
 
 const click_id = z.string().regex(/^clk_[a-z0-9]{26}$/, 'must be the id of a click, clk_…');
-/** What a browser says about the visit. It is shortened or left out, and refuses nothing. */
-const detail = (most: number) => z.string().max(most).optional().catch(undefined);
+/** What anybody can put into the address of a page, or a browser says about the visit: what cannot be used is left out, and refuses nothing. */
+const detail = (most: number) => z.string().min(1).max(most).refine(isStorable).optional().catch(undefined);
 
 export const TrackedClick = z.strictObject({
   key: z.string(),
   /** The parameter and the value of the page's URL that may name a partner. */
-  param: z.string().min(1).max(32).optional(),
-  value: z.string().min(1).max(64).optional(),
+  param: detail(32),
+  value: detail(64),
   /** The click that the URL names: of a short link, or of another domain of the website. */
   rail_click: click_id.optional().catch(undefined),
   /** The click that the browser has kept. */
@@ -76,7 +77,7 @@ function clicksOf(tx: Tx, visits: PageVisit[]): Promise<KnownClick[]> {
     from program.click t
     where ${tenant(tx)} and t.id = any(${[...new Set(named)]})
       -- Found to have earned nothing: whoever has it is as good as new.
-      and (t.attributed_at is null or t.referral_id is not null)`);
+      and not t.is_bot and (t.attributed_at is null or t.referral_id is not null)`);
 }
 
 /** Those that may record a click: their URL has a value, and no bot asks. */

@@ -226,6 +226,52 @@ t.test(
   },
 );
 
+t.test('hostile pages: taken names, frozen prototypes, what is missing, and a copy that is pinned', async (t) => {
+  const site = await openSite();
+  const { script } = await import('../../../src/program/snippet/snippet_tag.ts');
+  const pinned = (integrity: string) =>
+    site.tag(`integrity="${integrity}" crossorigin="anonymous"`, `${sites.origin('rail.test')}${script().path}`);
+  const clobbered = '<a id="Rail" href="/a">Rail</a><form name="currentLocation"></form>';
+  const freeze = `for (const one of [Object, Array, Function, Promise, String, RegExp, Map, History]) Object.freeze(one.prototype);`;
+  const cases: [what: string, body: string, init: string, records: boolean][] = [
+    ['an element called Rail', clobbered + site.tag(), '', true],
+    ['another Rail', `<script>window.Rail = { version: '8.0', click() {} }</script>${site.tag()}`, '', true],
+    ['frozen prototypes', site.tag(), freeze, true],
+    [
+      'no crypto, no navigation',
+      site.tag(),
+      `for (const one of ['crypto', 'navigation']) Object.defineProperty(window, one, { value: undefined })`,
+      true,
+    ],
+    ['parameters that are not encoded', site.tag('data-params="100% ref"'), '', false],
+    ['no fetch', site.tag(), 'delete window.fetch; window.fetch = undefined', false],
+    ['a pinned copy of another origin', pinned(script().integrity), '', true],
+  ];
+  let count = 0;
+  for (const [what, body, init, records] of cases) {
+    const { page, context, errors } = await openTab();
+    if (init) await context.addInitScript(init);
+    await page.goto(`${sites.page('acme.test', '/', body)}?${site.ref}`);
+    await page.waitForFunction('window.Rail?.lead');
+    const id = await page.evaluate('Rail.click()');
+    if (records) count++;
+    t.match(String(id), records ? is_click : /^null$/, what);
+    t.same(await page.evaluate('Rail.lead()'), { recorded: false, verified: false }, what);
+    t.same(
+      errors.filter((error) => !error.includes('400')),
+      [],
+      what,
+    );
+    await context.close();
+  }
+  t.equal((await site.list('clicks')).length, count);
+  const { page } = await openTab();
+  const other = pinned(script().integrity.replace(/.$/, (sign) => (sign === 'A' ? 'B' : 'A')));
+  await page.goto(`${sites.page('acme.test', '/', other)}?${site.ref}`);
+  t.equal(await page.evaluate('typeof window.Rail'), 'undefined', 'a copy that was changed does not run');
+  t.equal((await site.list('clicks')).length, count);
+});
+
 t.test('the page works on where Rail cannot be reached, and what is asked of the script ends', async (t) => {
   const site = await openSite();
   const home = sites.page('acme.test', '/', `${site.tag()}<button onclick="this.textContent = 'done'">Buy</button>`);

@@ -163,6 +163,12 @@ t.test(
     t.match(await click(site, {}, { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' }), nothing);
     t.match(await click(site, { value: undefined, rail_click: foreign.id }), nothing);
     t.match(await click(site, { value: undefined, click_id: gone, rail_click: 'clk_x' }), nothing);
+    for (const value of ['', 'a'.repeat(65), 'a\0', 'a\ud800', 7, { a: 1 }])
+      t.match(
+        await click(site, { value, param: 'x'.repeat(33) }),
+        nothing,
+        `a page opened with ${JSON.stringify(value)}`,
+      );
     t.same(await clicksOf(site), []);
     const { body, headers } = await click(site, { cookieless: true });
     t.match(body, { click_id: null });
@@ -280,14 +286,52 @@ t.test('an address and a key have their own budgets, beside those of secret keys
       headers: { origin, 'user-agent': browser, 'x-forwarded-for': address, 'content-type': 'text/plain' },
       payload: JSON.stringify({ key: site.key.key, value: site.partner_of.handle }),
     });
-  const answers = await Promise.all(Array.from({ length: 45 }, () => from('93.184.216.34')));
-  const refused = answers.filter(({ statusCode }) => statusCode === 429);
-  t.ok(refused.length > 0, `${refused.length} are refused`);
-  t.equal(refused[0]?.headers['retry-after'], '1');
+  // The second does not end meanwhile.
+  const { now } = performance;
+  const at = now.call(performance);
+  t.teardown(() => Object.assign(performance, { now }));
+  performance.now = () => at;
+  const budget = async (address: (nth: number) => string) => {
+    const answers = await Promise.all(Array.from({ length: 11 }, (_, nth) => from(address(nth))));
+    t.same(answers.map(({ statusCode }) => statusCode).sort(), [...Array(10).fill(200), 429], address(0));
+    t.equal(answers.find(({ statusCode }) => statusCode === 429)?.headers['retry-after'], '1');
+  };
+  await budget(() => '93.184.216.34');
+  await budget((nth) => `2a00:1450:4001:80b:${nth}::1`);
   t.equal((await from('93.184.216.35')).statusCode, 200, 'another address');
+  t.equal((await from('2a00:1450:4001:80c::1')).statusCode, 200, 'another network');
   const [row] = await rail.query<{ ip_hash: string | null }>(sql`
     select ip_hash from program.click where program_id = ${site.program_id} order by id desc limit 1`);
   t.match(row?.ip_hash, /^[0-9a-f]{64}$/, 'a hash alone is kept');
+  // Of the second's 2,000 the key has used 22. What is not valid counts too, and is soon refused.
+  const wrong = () =>
+    app.inject({
+      method: 'POST',
+      url: '/v1/c',
+      headers: { origin },
+      payload: JSON.stringify({ key: site.key.key, x: 1 }),
+    });
+  const statuses = new Map<number, number>();
+  for (let nth = 0; nth < 1_980; nth += 60)
+    for (const { statusCode } of await Promise.all(Array.from({ length: 60 }, wrong)))
+      statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
+  t.same(
+    [...statuses],
+    [
+      [400, 1_978],
+      [429, 2],
+    ],
+  );
+  t.equal((await from('93.184.216.36')).statusCode, 429, 'whoever uses it');
+  const other = await site.merchant.post('/v1/publishable_keys', {
+    program_id: site.program_id,
+    allowed_origins: [origin],
+  });
+  const by_other = await app.inject({
+    ...{ method: 'POST', url: '/v1/c', headers: { origin, 'user-agent': browser } },
+    payload: JSON.stringify({ key: other.key, value: site.partner_of.handle }),
+  });
+  t.equal(by_other.statusCode, 200, 'another key');
 });
 
 t.test('the script is small, has a copy that never changes, and both are one text', async (t) => {

@@ -17,7 +17,8 @@ export function pathOfUnstorable(value: unknown): string[] | undefined {
   return undefined;
 }
 
-const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+/** Returns whether Postgres keeps a text as it is. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** A value of JSON with each text in it, names too, as Postgres keeps it. */
 export function storableValue(value: unknown): unknown {
