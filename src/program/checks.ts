@@ -1,8 +1,9 @@
-/** The checks of `rail doctor` on payouts and sums. */
+/** The checks of `rail doctor` on payouts and sums, and those of rooms. */
 import sql from 'sql-template-tag';
 import { ago, counted, named } from '../core/doctor/amounts.ts';
 import { check, error, ok, rowOf, rowsOf, warning } from '../core/doctor/check.ts';
 import { processorChecks } from './processors/checks.ts';
+import { snippetChecks } from './snippet/checks.ts';
 
 const doubt_hours = 1;
 const processing_days = 7;
@@ -78,4 +79,5 @@ export const checks = [
     },
   }),
   ...processorChecks,
+  ...snippetChecks,
 ];

@@ -218,6 +218,31 @@ const faults: Record<string, Fault> = {
     state: 'warning',
     text: /^Disconnected: stripe of prg_1\./,
   },
+  'program/first_party': {
+    async make() {
+      const key = {
+        organization_id,
+        program_id: 'prg_1',
+        mode: 'live',
+        last_used_at: ago(1),
+        signing_secret: Buffer.of(1),
+      };
+      const allowed_origins = ['https://acme.example.com'];
+      await insert('program.publishable_key', { ...key, id: 'pub_1', key: 'a', allowed_origins, setup: 'first_party' });
+      await insert('program.publishable_key', { ...key, id: 'pub_2', key: 'b', allowed_origins, setup: 'third_party' });
+      const revoked_at = ago(1);
+      await insert('program.publishable_key', {
+        ...key,
+        id: 'pub_3',
+        key: 'c',
+        allowed_origins,
+        setup: 'third_party',
+        revoked_at,
+      });
+    },
+    state: 'warning',
+    text: /^Not first party: pub_2 of prg_1 is third_party for https:\/\/acme\.example\.com\. /,
+  },
   'recruitment/inboxes': {
     make: () =>
       insert('recruitment.inbox', {

@@ -2,9 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { openTab } from '../../browser.ts';
-import { eventually, startRail } from '../../harness.ts';
+import { eventually, sql, startRail } from '../../harness.ts';
 import { stablePort } from '../../ports.ts';
 import { openShop } from '../../shop.ts';
 
@@ -103,6 +104,78 @@ for (const [name, { program, configuration, run }] of Object.entries(proxies)) {
       t.same(errors, []);
     },
   );
+}
+
+/** The text between the fences of the example after a line that begins with a name. */
+function exampleOf(name: string): string {
+  const [, example = ''] = new RegExp(`^${name},.*?^\`\`\`\\w+\\n(.*?)^\`\`\`$`, 'ms').exec(guide) ?? [];
+  return example.replaceAll('https://rail.example.com', rail.address);
+}
+
+type Handler = (request: Request) => Promise<Response>;
+
+/** Sends a request on to another address, as a rewrite does: `:path*` and `*` are the rest of the path. */
+function rewritten(source: string, destination: string, rest: string): Handler {
+  const [before = '', after = ''] = source.split(/:path\*|\*/);
+  return (request) => {
+    const { pathname, search } = new URL(request.url);
+    if (!pathname.startsWith(before) || !pathname.endsWith(after)) throw new Error(`${pathname} is not ${source}`);
+    return fetch(new Request(destination.replace(rest, pathname.slice(before.length)) + search, request));
+  };
+}
+
+/** The recipes that are code or lines of a host: the worker as it stands in the guide; the rewrites as their documentation says that they are read. */
+const handlers: Record<string, (folder: string) => Promise<Handler> | Handler> = {
+  async Cloudflare(folder) {
+    const file = join(folder, 'worker.mjs');
+    await writeFile(file, exampleOf('Cloudflare'));
+    return (await import(pathToFileURL(file).href)).default.fetch;
+  },
+  Vercel() {
+    const { rewrites, ...others } = JSON.parse(exampleOf('Vercel'));
+    const [{ source, destination, ...more }, ...rest] = rewrites;
+    if (Object.keys({ ...others, ...more }).length + rest.length > 0) throw new Error('more than was thought');
+    return rewritten(source, destination, ':path*');
+  },
+  Netlify() {
+    const [from = '', to = '', status, ...rest] = exampleOf('Netlify').trim().split(/\s+/);
+    if (status !== '200' || rest.length > 0) throw new Error('no rewrite');
+    return rewritten(from, to, ':splat');
+  },
+};
+
+for (const [name, open] of Object.entries(handlers)) {
+  t.test(`the recipe for ${name} passes on the script, and clicks with their cookie`, async (t) => {
+    const handler = await open(t.testdir({}));
+    const shop = await openShop(rail);
+    const partner = await shop.partner();
+    const origin = 'https://acme.example.com';
+    const { key } = await shop.merchant.post('/v1/publishable_keys', {
+      ...{ program_id: shop.program_id, allowed_origins: [origin] },
+    });
+    const ask = (path: string, init: RequestInit = {}) => handler(new Request(`${origin}/_rail/${path}`, init));
+    t.match(await (await ask('rail.js?v=1')).text(), /rail_click/);
+    const headers = {
+      Origin: origin,
+      'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    };
+    const answer = await ask('v1/c', {
+      ...{ method: 'POST', headers: { ...headers, 'CF-Connecting-IP': '93.184.216.34' } },
+      body: JSON.stringify({ key, value: partner.handle, url: `${origin}/` }),
+    });
+    const { click_id } = (await answer.json()) as { click_id: string };
+    t.match(click_id, /^clk_/);
+    t.match(answer.headers.get('set-cookie'), `rail_click=${click_id}; Path=/; `);
+    const link = await shop.link(partner, { destination_url: `${origin}/pricing` });
+    const [row] = await rail.query<{ ip_hash: string | null }>(sql`
+      select ip_hash from program.click where id = ${click_id}`);
+    const expected = name === 'Cloudflare' ? rail.services.vault.hash('93.184.216.34') : null;
+    t.equal(row?.ip_hash, expected, 'whose address the visitor has, where the recipe says it');
+    if (name !== 'Cloudflare') return;
+    const redirected = await ask(`r/${link.short_slug}`, { headers });
+    t.equal(redirected.status, 302, 'a redirect is for the browser');
+    t.match(redirected.headers.get('location'), `${origin}/pricing?`);
+  });
 }
 
 async function ended(child: ChildProcess): Promise<void> {
