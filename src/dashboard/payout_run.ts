@@ -7,6 +7,7 @@ import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
 import { table } from '../pages/table.ts';
+import { queryOf } from './list_page.ts';
 import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -17,6 +18,8 @@ interface Preview {
 }
 
 const most_batches = 20;
+/** Of more partners, what is due is added up when a person asks for it. */
+const most_partners = 1_000;
 
 /** What comes next, by the status of a batch: an operation on it, or nothing that a person does. */
 const steps: Record<string, { say: string; operations: [name: string, title: string][] }> = {
@@ -37,17 +40,21 @@ const steps: Record<string, { say: string; operations: [name: string, title: str
 };
 
 export async function payoutRunPage(visit: DashboardVisit) {
-  const { batches, chosen } = await readPage(visit, async (use, { program_id }) => ({
-    batches:
-      program_id === undefined
-        ? []
-        : ((await use('payout_batches.list', { query: { program_id, limit: most_batches } })).data as Record_[]),
-  }));
+  const { batches, partners, chosen } = await readPage(visit, async (use, { program_id }) => {
+    if (program_id === undefined) return { batches: [], partners: 0 };
+    const [batches, partners] = await Promise.all([
+      use('payout_batches.list', { query: { program_id, limit: most_batches } }),
+      use('partners.list', { query: { program_id, limit: 1 } }),
+    ]);
+    return { batches: batches.data as Record_[], partners: partners.total_count as number };
+  });
   const { program_id } = chosen;
   if (program_id === undefined)
     return { title: 'Payout run', chosen, content: html`<p class="none">There is no program yet.</p>` };
-  const preview = mayDo(visit.role, 'payouts:write') ? await previewOf(visit, program_id) : undefined;
-  const content = html`<h2>Due now</h2>${preview instanceof Problem ? notice(preview.message, true) : preview && due(visit, preview)}
+  const may_see = mayDo(visit.role, 'payouts:write');
+  const is_wanted = partners <= most_partners || queryOf(visit.request.query).show === 'due';
+  const preview = may_see && is_wanted ? await previewOf(visit, program_id) : undefined;
+  const content = html`<h2>Due now</h2>${preview instanceof Problem ? notice(preview.message, true) : preview && due(visit, preview)}${may_see && !is_wanted && html`<p><a class="button plain" href="/dashboard/payout_run?show=due">Add up what is due</a></p>`}
 <h2>Batches</h2>${table(
     'Batches of payouts',
     [

@@ -11,7 +11,8 @@ import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-const few = 10;
+/** A partner has a dozen such lists. */
+const few = 5;
 
 /** Reads and draws what stands below a record, as far as the role may see it. A view that the record does not have is left out. */
 export async function relatedContent(visit: DashboardVisit, use: Use, tag: string, record: Record_): Promise<Html> {

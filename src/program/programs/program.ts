@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
-import { resource, tenant } from '../../core/resource/resource.ts';
+import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, oneLine, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
@@ -46,7 +46,6 @@ export const programs = resource({
   plural: 'programs',
   table: 'program.program',
   unique: { program_subdomain_unique: 'subdomain', program_custom_domain_unique: 'custom_domain' },
-  total: (tx) => sql`select count(*) as count from program.program t where ${tenant(tx)}`,
   doc: 'An affiliate program and its settings. Partners, links, customers, sales and commissions belong to a program.',
   fields: {
     id: id('prg'),
