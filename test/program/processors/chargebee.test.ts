@@ -195,6 +195,33 @@ t.test('an invoice that the API recorded is not recorded again, in however many 
   t.equal((await shop.list('sales')).length, 1);
 });
 
+t.test('taxes and products of all invoices of a payment are theirs', async (t) => {
+  const shop = await open();
+  const [external_customer_id, one, two] = [fresh('cust'), fresh('inv'), fresh('inv')];
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id });
+  const line_items = [{ entity_id: 'plan-large', amount: 20_000 }];
+  chargebee.invoices.set(two, { id: two, total: 24_000, tax: 4_000, discounts: [], line_items });
+  await shop.tell(
+    chargebee.emit(
+      'payment_succeeded',
+      payment(fresh('txn'), external_customer_id, [
+        [one, 12_000],
+        [two, 24_000],
+      ]),
+    ),
+  );
+  const sales = (await shop.list('sales')).map(({ amount_minor, tax_minor, product_id }) => [
+    ...[amount_minor, tax_minor, product_id],
+  ]);
+  t.same(
+    sales.sort(([a], [b]) => a - b),
+    [
+      [12_000, 2_000, 'plan-basic'],
+      [24_000, 4_000, 'plan-large'],
+    ],
+  );
+});
+
 t.test('takes in what never arrived', async (t) => {
   const shop = await open();
   const customer = fresh('cust');

@@ -30,6 +30,7 @@ export class ChargebeeSite extends ProviderServer {
   }
 
   readonly coupons = new Map<string, Json>();
+  readonly invoices = new Map<string, Json>();
 
   protected override handle({ path, headers, query, raw }: Call): Answer {
     if (headers.authorization !== basic(this.credentials.api_key, ''))
@@ -48,6 +49,12 @@ export class ChargebeeSite extends ProviderServer {
       const coupon = this.coupons.get(id as string);
       return coupon
         ? { status: 200, body: { coupon } }
+        : { status: 404, body: { api_error_code: 'resource_not_found' } };
+    }
+    if (noun === 'invoices') {
+      const invoice = this.invoices.get(id as string);
+      return invoice
+        ? { status: 200, body: { invoice } }
         : { status: 404, body: { api_error_code: 'resource_not_found' } };
     }
     if (noun === 'transactions' && id === undefined) return this.#transactions(query);

@@ -56,14 +56,22 @@ function customer(content: unknown): Reading {
 }
 
 /** An invoice may be paid in parts, and a payment may be for several: each part is a sale. */
-function payment(content: unknown, { at: time }: Occasion): Reading {
+function payment(content: unknown, { at: time, answers: [, ...told] }: Occasion): Reading {
   const transaction = at(content, 'transaction');
   const id = textAt(transaction, 'id');
   if (id === undefined) return nothing('unreadable', 'The event holds no transaction.');
   if (textAt(transaction, 'type') !== 'payment' || textAt(transaction, 'status') !== 'success')
     return nothing('no_payment', 'The transaction is no payment that succeeded.');
-  const sales = partsOf(transaction).map(({ invoice, amount }, nth) =>
-    saleOf(content, { id, invoice, amount, time, is_first: nth === 0 }),
+  const parts = partsOf(transaction);
+  // The event holds one of the invoices: taxes, products and coupons of the others are asked for.
+  const others = parts.flatMap(({ invoice }) =>
+    invoice === undefined || invoice === textAt(content, 'invoice', 'id') ? [] : [invoice],
+  );
+  if (others.length > told.length)
+    return { ask: others.map((one) => ({ path: `/invoices/${encodeURIComponent(one)}` })) };
+  const invoices = [at(content, 'invoice'), ...told.map((one) => at(one, 'invoice'))];
+  const sales = parts.map(({ invoice, amount }, nth) =>
+    saleOf(content, { id, invoice, amount, time, is_first: nth === 0 }, invoices),
   );
   return sales.length > 0 ? sales : nothing('nothing_paid', 'Nothing was paid.');
 }
@@ -89,9 +97,9 @@ interface Part {
   is_first: boolean;
 }
 
-function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part): SaleFact {
+function saleOf(content: unknown, { id, invoice, amount, time, is_first }: Part, invoices: unknown[]): SaleFact {
   const transaction = at(content, 'transaction');
-  const billed = textAt(content, 'invoice', 'id') === invoice ? at(content, 'invoice') : undefined;
+  const billed = invoices.find((one) => textAt(one, 'id') === invoice);
   const date = numberAt(transaction, 'date');
   const tax_minor = Math.min(shareOf(numberAt(billed, 'tax'), amount, numberAt(billed, 'total')), amount);
   const [largest] = listAt(billed, 'line_items')
