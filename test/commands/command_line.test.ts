@@ -242,6 +242,37 @@ t.test('organizations and keys live on the command line', async (t) => {
   t.match((await rail('key', 'list')).stdout, /revoked/);
 });
 
+t.test('publishable keys are created with their element, listed, and revoked', async (t) => {
+  const caller = await service.organization();
+  const body = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
+  const { id: program_id } = await caller.post('/v1/programs', body);
+  const create = ['publishable-key', 'create', '--program', program_id, '--origin', 'https://acme.example.com'];
+  const made = await answerOf(...create, 'http://localhost:3000', '--name', 'Shop', '--mode', 'test');
+  t.match(made, {
+    ...{ id: /^pub_/, key: /^rail_pk_test_/, name: 'Shop', signing_secret: /^rail_sig_/ },
+    ...{ allowed_origins: ['https://acme.example.com', 'http://localhost:3000'], snippet: `data-key="${made.key}"` },
+  });
+  t.match(await caller.get(`/v1/publishable_keys/${made.id}`), { program_id, key: made.key });
+  const said = await rail(...create);
+  t.match(said.stdout, /^Created pub_\w+ for prg_\w+[\s\S]*<script async src=[\s\S]*rail_sig_/);
+  const list = ['publishable-key', 'list', '--program', program_id];
+  const shown = await rail(...list);
+  t.match(shown.stdout, new RegExp(`${made.id} +${program_id} +Shop +active .*never .*${made.key}`));
+  t.notMatch(shown.stdout + (await rail(...list, '--json')).stdout, 'rail_sig_', 'the secret is shown once');
+  t.match(await answerOf('publishable-key', 'revoke', made.id), { id: made.id, revoked_at: /^20/ });
+  t.match((await rail(...list)).stdout, new RegExp(`${made.id} .* revoked `));
+  t.match(await rail(...create.slice(0, -1), 'acme.example.com'), { code: 2, stdout: '', stderr: /origin/ });
+  t.match(await rail('publishable-key', 'revoke', 'pub_x'), { code: 1, stderr: /There is no publishable key 'pub_x'/ });
+  t.match(await rail('publishable-key', 'create', '--program', 'prg_x', '--origin', 'https://a.example.com'), {
+    ...{ code: 1, stderr: /prg_x/ },
+  });
+  const logged = await caller.get(`/v1/audit_log?object_id=${made.id}`);
+  t.same(logged.data.map(({ operation }: Json) => operation).sort(), [
+    'publishable_keys.create',
+    'publishable_keys.revoke',
+  ]);
+});
+
 t.test('users are people whom keys belong to', async (t) => {
   const org = await answerOf('org', 'create', '--name', 'Two people', '--owner-email', 'ada@two.example.com');
   const newUser = ['user', 'create', '--organization', org.id, '--email', 'grace@two.example.com'];

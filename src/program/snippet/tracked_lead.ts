@@ -44,6 +44,7 @@ export interface LeadReply {
   object: 'tracked_lead';
   /** Whether the visitor is a customer of a partner now. */
   recorded: boolean;
+  /** Whether the signature of this request holds. What other requests have signed is not told to who has the id of a click. */
   verified: boolean;
 }
 
@@ -76,7 +77,7 @@ export async function trackLead(
   const before = visitor?.referred && (await customerOf(tx, visitor.referred.referral.id, body));
   if (before) {
     if (verified && !before.verified) await customers.update(tx, before.id, { verified });
-    return { object: 'tracked_lead', recorded: true, verified: before.verified || verified };
+    return { object: 'tracked_lead', recorded: true, verified };
   }
   const fields = {
     program_id: program.id,

@@ -262,8 +262,24 @@ t.test('the signature of the merchant’s server makes it verified, and holds fo
   t.match(await lead(site, { click_id, email, identifier: 'user_42', signature }), {
     body: { recorded: true, verified: true },
   });
+  t.match(
+    await lead(site, { click_id, email, identifier: 'user_42' }),
+    { body: { recorded: true, verified: false } },
+    'nobody can find out by guesses who has signed up',
+  );
   const [customer, ...others] = await site.list('customers');
   t.same([customer?.verified, customer?.identifier, others], [true, 'user_42', []]);
+  const elsewhere = await openShop(rail, {}, site.merchant);
+  const key = await site.merchant.post('/v1/publishable_keys', {
+    ...{ program_id: elsewhere.program_id, allowed_origins: [origin] },
+  });
+  const stranger = await openSite();
+  for (const foreign of [{ ...site, key }, stranger]) {
+    t.match(await lead(foreign, { click_id, email }), { status: 200, body: { recorded: false } });
+    t.match(await lead(foreign, { click_id, email, identifier: 'user_42', signature }), refused);
+    t.match(await click(foreign, { value: undefined, click_id, rail_click: click_id }), { body: { click_id: null } });
+  }
+  t.same([...(await elsewhere.list('customers')), ...(await stranger.list('customers'))], []);
 });
 
 t.test('a partner who signs up through the own link is no customer, and the flag stays', async (t) => {
