@@ -61,7 +61,7 @@ t.before(async () => {
 
 /** Columns whose values the API takes from a list, checks against a pattern without `@`, or makes itself. */
 const checked =
-  /^(languages|(blocked_)?countries|country|(country|language)_code|timezone|default_timezone|currency|type|event_types?|kind|method|payout_methods|rail|rate_type|rate_override|tiers|clawback_of|replay_of|resolved_by|slug|subdomain|custom_domain|short_(url|slug|domain)|operation|fields)$/;
+  /^(languages|(blocked_)?countries|country|(country|language)_code|timezone|default_timezone|currency|type|event_types?|kind|method|payout_methods|rail|rate_type|rate_override|tiers|clawback_of|replay_of|resolved_by|slug|subdomain|custom_domain|short_(url|slug|domain)|operation|fields|allowed_origins)$/;
 
 /** The fields of the bodies of requests, by their names, also within objects. */
 const fieldsOf = (schema: unknown): [string, z.ZodType][] => {

@@ -1,4 +1,4 @@
--- Views of links, coupons, clicks and referrals.
+-- Views of links, coupons, publishable keys, clicks and referrals.
 
 create or replace view data.link with (security_barrier = true) as
 select
@@ -60,6 +60,32 @@ comment on column data.coupon.external_id is 'The processor''s promotion id, whi
 comment on column data.coupon.is_active is 'Whether sales with it are attributed.';
 comment on column data.coupon.created_at is 'When it was recorded.';
 comment on column data.coupon.updated_at is 'When it last changed.';
+
+create or replace view data.publishable_key with (security_barrier = true) as
+select
+  k.id,
+  k.program_id,
+  case when (select data.sees_personal()) then k.name else data.without_emails(k.name) end as name,
+  k.mode,
+  k.allowed_origins,
+  k.setup,
+  k.last_used_at,
+  k.revoked_at,
+  k.created_at,
+  k.updated_at
+from program.publishable_key k
+where k.organization_id = (select data.organization_id());
+comment on view data.publishable_key is 'Keys that stand in the pages of websites, and record clicks and leads. The API shows the key itself.';
+comment on column data.publishable_key.id is 'The publishable key (pub_).';
+comment on column data.publishable_key.program_id is 'The program (prg_).';
+comment on column data.publishable_key.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.publishable_key.mode is 'live or test.';
+comment on column data.publishable_key.allowed_origins is 'The origins whose pages may use it.';
+comment on column data.publishable_key.setup is 'How the page that used it last reached the service: first_party, same_site or third_party. Null: never, or not known.';
+comment on column data.publishable_key.last_used_at is 'When it was last used, to the minute. Null: never.';
+comment on column data.publishable_key.revoked_at is 'When it was revoked. Null: it was not.';
+comment on column data.publishable_key.created_at is 'When it was recorded.';
+comment on column data.publishable_key.updated_at is 'When it last changed.';
 
 create or replace view data.click with (security_barrier = true) as
 select

@@ -93,6 +93,10 @@ export const tags: Record<string, ViewTags> = {
     ...{ list: 'coupons', key: ['id'], equals: ['id', 'program_id', 'partner_id', 'external_id'] },
     refers: [program('coupons'), refer('partner', 'coupons')],
   },
+  publishable_key: {
+    ...{ list: 'publishable_keys', key: ['id'], equals: ['id', 'program_id'] },
+    refers: [program('publishable_keys')],
+  },
   rule: { list: 'rules', key: ['id'], equals: ['id', 'program_id', 'status'], refers: [program('rules')] },
   click: {
     ...{ list: 'clicks', key: ['id'], equals: ['id', 'program_id', 'partner_id', 'link_id', 'referral_id'] },
