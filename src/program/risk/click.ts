@@ -28,6 +28,7 @@ interface Click {
   landing_url: string | null;
   ip_hash: string | null;
   request_id: string | null;
+  is_bot: boolean;
 }
 
 /** Checks a click that a request has attributed. */
@@ -35,14 +36,18 @@ export async function assessClick(tx: Tx, click_id: string): Promise<void> {
   await assessClicks(
     tx,
     await tx.all<Click>(sql`
-      select t.id, t.program_id, t.partner_id, t.country, t.landing_url, t.ip_hash, t.request_id
+      select t.id, t.program_id, t.partner_id, t.country, t.landing_url, t.ip_hash, t.request_id, t.is_bot
       from program.click t
       where ${tenant(tx)} and t.id = ${click_id}`),
   );
 }
 
-/** Checks new clicks: blocked country, paid ad, and how many came from the same IP address lately. A partner's flag names the first such click. */
-export async function assessClicks(tx: Tx, clicks: Click[]): Promise<void> {
+/**
+ * Checks new clicks: blocked country, paid ad, and how many came from the same IP address lately. A partner's flag names the first such click.
+ * Those of bots earn nothing, so they say nothing against the partner: a scanner that opens each link of a mail is no fraud.
+ */
+export async function assessClicks(tx: Tx, given: Click[]): Promise<void> {
+  const clicks = given.filter(({ is_bot }) => !is_bot);
   if (clicks.length === 0) return;
   const program_ids = [...new Set(clicks.map(({ program_id }) => program_id))];
   const [found, counts] = await Promise.all([programs.byIds(tx, program_ids), countsByAddress(tx, clicks)]);
@@ -101,7 +106,7 @@ async function countsByAddress(tx: Tx, clicks: Click[]): Promise<Map<string, num
     cross join lateral (
       select t.partner_id
       from program.click t
-      where ${tenant(tx)} and t.ip_hash = a.ip_hash
+      where ${tenant(tx)} and t.ip_hash = a.ip_hash and not t.is_bot
         and t.created_at > ${tx.now}::timestamptz - ${within}::interval
         and t.id > 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${within}::interval)
         and t.id < 'clk_' || core.id_time_part(${tx.now}::timestamptz + ${within}::interval)

@@ -3,6 +3,7 @@
  * other names, `/v1/c` and `/v1/l`, are in no list of an ad blocker. `GET /rail.js` is the script that sends them.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isbot } from 'isbot';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { takeRawBodies } from '../../core/http/json_body.ts';
 import { isPublicAddress } from '../../core/net/address.ts';
@@ -67,9 +68,10 @@ const trackingOf = (app: FastifyInstance, store: Store, services: Services) =>
 /** The part of a request that a reverse proxy of the merchant passes on. */
 function visitOf(request: FastifyRequest, key: PageVisit['key'], sent: TrackedClick): PageVisit {
   const address = addressOf(request);
+  const user_agent = request.headers['user-agent'];
   const site = request.headers['sec-fetch-site'] as keyof typeof setups | undefined;
   return {
-    ...{ key, sent, user_agent: request.headers['user-agent'], request_id: request.id },
+    ...{ key, sent, user_agent, is_bot: isbot(user_agent), request_id: request.id },
     // A private address is that of a proxy: with it, all visitors would look like one.
     ip: isPublicAddress(address) ? address : undefined,
     setup: (site && setups[site]) ?? null,

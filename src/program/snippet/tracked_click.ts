@@ -1,6 +1,5 @@
 /** What a page's click comes to: the click of the visitor that the browser is to keep. */
 import { randomBytes } from 'node:crypto';
-import { isbot } from 'isbot';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -40,6 +39,7 @@ export interface PageVisit {
   key: UsableKey;
   sent: TrackedClick;
   user_agent: string | undefined;
+  is_bot: boolean;
   ip: string | undefined;
   setup: string | null;
   request_id: string;
@@ -82,7 +82,7 @@ function clicksOf(tx: Tx, visits: PageVisit[]): Promise<KnownClick[]> {
 
 /** Those that may record a click: their URL has a value, and no bot asks. */
 const recorded = (visits: PageVisit[]): PageVisit[] =>
-  visits.filter(({ sent, user_agent }) => sent.value !== undefined && !isbot(user_agent));
+  visits.filter(({ sent, is_bot }) => sent.value !== undefined && !is_bot);
 
 const asSent = ({ key, sent }: PageVisit) => ({
   program_id: key.program_id,

@@ -24,6 +24,11 @@ const quiet = () =>
 t.test('clicks: blocked country, paid ads and click velocity', async (t) => {
   const shop = await openShop(rail, { blocked_countries: ['KP'] });
   const partner = await shop.partner();
+  const scanned = await shop.partner();
+  const scan = { user_agent: 'BarracudaCentral-Bot/1.0', ip: '203.0.113.10', country: 'KP' };
+  const landing_url = 'https://acme.example.com/?gclid=abc';
+  await Promise.all(Array.from({ length: 21 }, () => shop.click(scanned, { ...scan, landing_url })));
+  await shop.click(scanned, { ip: scan.ip });
   const blocked = await shop.click(partner, { country: 'KP' });
   t.match(await flags(shop, 'blocked_country'), [
     { partner_id: partner.id, customer_id: null, severity: 'low', evidence: { click_id: blocked.id, country: 'KP' } },
@@ -36,6 +41,8 @@ t.test('clicks: blocked country, paid ads and click velocity', async (t) => {
   t.match(await flags(shop, 'click_velocity'), [
     { partner_id: partner.id, severity: 'medium', evidence: { clicks: 21 } },
   ]);
+  await quiet();
+  t.same(await shop.list('risk_flags', `partner_id=${scanned.id}`), [], 'a scanner says nothing against the partner');
 });
 
 t.test('sign-ups: self-referral, disposable email address and many from one IP address', async (t) => {
