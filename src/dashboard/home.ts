@@ -1,6 +1,6 @@
 /** The first page: what waits for a person, and the last thirty days. */
 
-import { counted, money, number } from '../pages/format.ts';
+import { counted, money, number, periodText } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import type { Use } from '../pages/run.ts';
@@ -92,7 +92,7 @@ function drawn({ reader }: DashboardVisit, { rows, totals, currency }: any): Htm
 ${plot(
   'Revenue by day',
   rows.map(({ period, revenue_minor }: { period: string; revenue_minor: number }) => ({
-    label: period,
+    label: periodText(period, reader),
     value: revenue_minor,
   })),
   shown,

@@ -1,7 +1,7 @@
 /** Reports: a window of time with its plot, its rows, what changed since the window before, and the way into each row. */
 
 import { Problem } from '../core/values/problem.ts';
-import { money, number, words } from '../pages/format.ts';
+import { money, number, periodText, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { plot } from '../pages/plot.ts';
@@ -127,7 +127,7 @@ ${
   key === 'period' &&
   plot(
     words(main),
-    report.rows.map((row) => ({ label: String(row.period), value: Number(row[main] ?? 0) })),
+    report.rows.map((row) => ({ label: periodText(String(row.period), reader), value: Number(row[main] ?? 0) })),
     (value) => shown(main, value),
   )
 }

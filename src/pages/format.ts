@@ -61,6 +61,10 @@ export const dayText = (at: string, reader: Reader): string =>
     () => new Intl.DateTimeFormat(reader.language, { dateStyle: 'medium', timeZone: 'UTC' }),
   ).format(new Date(at));
 
+/** A period of a report: a day as it is read, and a week or a month as it is named. */
+export const periodText = (period: string, reader: Reader): string =>
+  /^\d{4}-\d\d-\d\d$/.test(period) ? dayText(period, reader) : period;
+
 export const day = (at: string, reader: Reader): Html => html`<time datetime="${at}">${dayText(at, reader)}</time>`;
 
 /** Words that are written in capitals, or otherwise than their letters. */

@@ -6,18 +6,13 @@ import { day, dayText, money } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import { facts, table } from '../pages/table.ts';
+import { type Balance, balancesOf } from '../program/commissions/balances.ts';
 import { payingRules, type StandingRate, standingRate } from '../program/commissions/standing_rate.ts';
 import { rateIn } from '../program/partners/mails/rate_text.ts';
 import type { Partner } from '../program/partners/partner.ts';
 import { type OnboardingStep, openSteps } from '../program/partners/terms.ts';
 import { copyable, type PortalPage } from './frame.ts';
 import { type Me, type PortalVisit, readPage } from './visit.ts';
-
-interface Balance {
-  state: 'pending' | 'due' | 'paid';
-  currency: string;
-  amount_minor: number;
-}
 
 interface Earned {
   day: string;
@@ -57,21 +52,6 @@ async function homeOf(tx: Tx, { partner, program }: Me): Promise<Home> {
   const link = `${program.website_url}${program.website_url.includes('?') ? '&' : '?'}${program.url_params[0]}=${partner.handle}`;
   return { balances, next, earned, steps, rate, link };
 }
-
-/** By the index of open commissions and the payouts, of which there are few: however long the partner has earned. */
-const balancesOf = (tx: Tx, { id, program_id }: Partner): Promise<Balance[]> =>
-  tx.all<Balance>(sql`
-    select case when t.status = 'due' then 'due' else 'pending' end as state, t.currency, sum(t.amount_minor)::bigint as amount_minor
-    from program.commission t
-    where t.organization_id = ${tx.organization_id} and t.program_id = ${program_id} and t.partner_id = ${id}
-      and t.status in ('pending', 'approved', 'due', 'on_hold') and t.deleted_at is null
-    group by 1, 2
-    union all
-    select 'paid', p.currency, sum(p.amount_minor)::bigint
-    from program.payout p
-    where p.organization_id = ${tx.organization_id} and p.partner_id = ${id} and p.deleted_at is null and p.status = 'paid' and p.livemode
-    group by 2
-    order by 2, 1`);
 
 const nextPayout = (tx: Tx, { id }: Partner): Promise<{ due_at: string } | undefined> =>
   tx.maybe(sql`
@@ -149,11 +129,13 @@ function todo({ texts: { general } }: Me, steps: OnboardingStep[]): Html {
 
 function balanceCards({ texts: { home }, reader, program }: Me, balances: Balance[]): Html {
   const currencies = [...new Set([program.currency, ...balances.map(({ currency }) => currency)])];
-  const amount = (state: Balance['state'], currency: string) =>
+  const amount = (state: Balance['state'], currency: string): number =>
     balances.find((one) => one.state === state && one.currency === currency)?.amount_minor ?? 0;
+  const shown = (state: 'pending' | 'due' | 'paid', currency: string) =>
+    money(amount(state, currency) + (state === 'pending' ? amount('on_hold', currency) : 0), currency, reader);
   return html`<ul class="cards">${(['pending', 'due', 'paid'] as const).map(
     (state) => html`<li class="card">${home.balance[state]}
-${currencies.map((currency) => html`<strong>${money(amount(state, currency), currency, reader)}</strong>`)}
+${currencies.map((currency) => html`<strong>${shown(state, currency)}</strong>`)}
 <span class="hint">${home.balance_hint[state]}</span></li>`,
   )}</ul>`;
 }

@@ -302,8 +302,8 @@ t.test('makes a new key for the data directory, and drops the old one when it is
 
   const { code, stdout } = await newKey();
   t.equal(code, 0);
-  // The secret of the endpoint, and that of the demo's publishable key.
-  t.match(JSON.parse(stdout), { re_encrypted: 2, unreadable: [], dropped_key_ids: [String] });
+  // The secret of the endpoint, and those of the demo's publishable key and Stripe account.
+  t.match(JSON.parse(stdout), { re_encrypted: 3, unreadable: [], dropped_key_ids: [String] });
   const [second, ...behind] = await keys();
   t.not(second, old);
   t.same(behind, [], 'the old key is gone');
