@@ -21,11 +21,19 @@ registerHooks({
       : next(specifier, context),
 });
 
+/** The file that runs. */
+let running: string | undefined;
+// The stack names whoever ends the process amid a file, of which tap says only that it is unfinished.
+process.once('exit', (code) => {
+  if (running !== undefined) console.error(new Error(`The process ended with ${code} while ${running} ran.`));
+});
+
 /** The number of times that each file was run. */
 const runs = new Map<string, number>();
 
 for await (const file of createInterface({ input: process.stdin })) {
   process.env.RAIL_TEST_FILE = file;
+  running = file;
   const run = (runs.get(file) ?? 0) + 1;
   runs.set(file, run);
   let counts = { total: 0, pass: 0, fail: 0 };
@@ -35,6 +43,7 @@ for await (const file of createInterface({ input: process.stdin })) {
     // A module of one URL is loaded once, so a file that is named again has another.
     await import(`${pathToFileURL(resolve(file)).href}${run > 1 ? `?run=${run}` : ''}`);
   });
+  running = undefined;
   const { total, pass, fail } = counts;
   // Not by root.comment: tap keeps a comment until something comes after it.
   if (isProfiled()) console.log(cpuLine());
