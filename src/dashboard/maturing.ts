@@ -16,10 +16,13 @@ interface Sum {
   /** `2026-12-01`, of UTC. */
   day: string;
   currency: string;
-  status: 'pending' | 'approved' | 'due' | 'on_hold';
+  status: string;
   amount_minor: number;
   commissions: number;
 }
+
+/** What is not paid yet. Others are read too, and count to the most that are. */
+const open_statuses = new Set(['pending', 'approved', 'due', 'on_hold']);
 
 const isMonth = (text: string | undefined): text is string =>
   text !== undefined && /^[2-9]\d{3}-(?:0[1-9]|1[0-2])$/.test(text);
@@ -36,14 +39,14 @@ export async function maturingPage(visit: DashboardVisit) {
   }));
   const is_cut = sums.reduce((sum, { commissions }) => sum + commissions, 0) > most_read;
   const last_day = sums.at(-1)?.day;
-  const whole = is_cut ? sums.filter(({ day }) => day !== last_day) : sums;
+  const open = sums.filter(({ day, status }) => open_statuses.has(status) && !(is_cut && day === last_day));
   const to_month = (months: number) => monthOf(firstOf(month, months));
   const name = new Intl.DateTimeFormat(visit.reader.language, { month: 'long', year: 'numeric', timeZone: 'UTC' });
   const content = html`<p class="pages"><a href="/dashboard/maturing?month=${to_month(-1)}">Month before</a> <a href="/dashboard/maturing?month=${to_month(1)}">Month after</a> <a href="/dashboard/commissions">All commissions</a></p>
 <p>What is not paid yet, by the day on which its holding period ends. Days are those of UTC.</p>
 ${is_cut && notice(`More than ${number(most_read, visit.reader)} commissions mature in this month: the days from ${last_day} on are not added up. Their lists are complete.`, true)}
-${totals(visit, whole)}
-<h2>${name.format(from)}</h2>${calendar(visit, whole, { from, to }, is_cut ? last_day : undefined)}`;
+${totals(visit, open)}
+<h2>${name.format(from)}</h2>${calendar(visit, open, { from, to }, is_cut ? last_day : undefined)}`;
   return { title: 'Maturing commissions', content, chosen };
 }
 
@@ -62,7 +65,6 @@ const sumsOf = (tx: Tx, program_id: string, from: Date, to: Date): Promise<Sum[]
       (m.mature_at at time zone 'UTC')::date::text as day, m.currency, m.status,
       sum(m.amount_minor)::bigint as amount_minor, count(*) as commissions
     from maturing m
-    where m.status in ('pending', 'approved', 'due', 'on_hold')
     group by 1, 2, 3
     order by 1, 2, 3`);
 

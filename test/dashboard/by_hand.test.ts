@@ -79,6 +79,29 @@ t.test('a calendar says when commissions mature, by currency', async (t) => {
   t.match(other.text, /Nothing matures in this month/);
   for (const wrong of ['2031-13', '0000-01', "'", '99999-01'])
     t.equal((await owner.get(`/dashboard/maturing?month=${encodeURIComponent(wrong)}`)).status, 200, wrong);
+  // As many as are added up, of which nothing is paid, and one after them: past the triggers, and gone again.
+  const [{ columns } = { columns: '' }] = await rail.query<{ columns: string }>(sql`
+    select string_agg(quote_ident(a.attname), ', ') as columns from pg_attribute a
+    where a.attrelid = 'program.commission'::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''`);
+  const copies = (status: string, day: string, count: number) => {
+    const differing: Json = {
+      id: `core.new_id('com')`,
+      status: `'${status}'`,
+      mature_at: `'${day}T12:00:00Z'`,
+      sale_id: 'null',
+      kind: `'bonus'`,
+    };
+    const values = columns.split(', ').map((column) => differing[column] ?? column);
+    return `insert into program.commission (${columns}) select ${values} from program.commission, generate_series(1, ${count}) where id = '${commission.id}'`;
+  };
+  const quietly = (...statements: string[]) =>
+    rail.store.database.query(
+      ['begin; set local session_replication_role = replica', ...statements, 'commit'].join(';'),
+    );
+  await quietly(copies('rejected', '2031-03-01', 20_000), copies('pending', '2031-03-02', 1));
+  const full = await owner.get(`/dashboard/maturing?program_id=${program_id}&month=2031-03`);
+  t.match(full.text, /More than 20,000 commissions mature in this month: the days from 2031-03-02 on are not added up/);
+  await quietly(`delete from program.commission where mature_at >= '2031-03-01' and mature_at < '2031-04-01'`);
 });
 
 t.test('risk flags are closed one after the other, with a reason', async (t) => {
