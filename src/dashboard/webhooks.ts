@@ -11,6 +11,8 @@ import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
+/** The newest ones: a program has fifty, and three of each partner. */
+const shown_endpoints = 100;
 const shown_deliveries = 25;
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'];
 
@@ -18,7 +20,8 @@ interface Endpoints {
   /** The noun of its operations. */
   tag: string;
   title: string;
-  endpoints: Record_[];
+  data: Record_[];
+  has_more: boolean;
 }
 
 export async function webhooksPage(visit: DashboardVisit) {
@@ -27,7 +30,7 @@ export async function webhooksPage(visit: DashboardVisit) {
   const { lists, deliveries, chosen } = await readPage(visit, async (use, { program_id }) => {
     const of = async (tag: string, title: string, query: object): Promise<Endpoints[]> =>
       visit.catalog.operations.has(`${tag}.list`)
-        ? [{ tag, title, endpoints: (await use(`${tag}.list`, { query: { limit: 100, ...query } })).data }]
+        ? [{ tag, title, ...(await use(`${tag}.list`, { query: { limit: shown_endpoints, ...query } })) }]
         : [];
     if (program_id === undefined) return { lists: [], deliveries: [] };
     const [own, recruiting, log] = await Promise.all([
@@ -38,13 +41,13 @@ export async function webhooksPage(visit: DashboardVisit) {
     return { lists: [...own, ...recruiting], deliveries: log.data as Record_[] };
   });
   const content = html`${lists.map((list) => endpointTable(visit, list))}
-<h2>Log of the program</h2>${statusLinks('/dashboard/webhooks', {}, wanted)}
+<h2>Log of the program</h2>${statusLinks('/dashboard/webhooks', wanted)}
 ${deliveryTable(visit, deliveries, 'webhook_deliveries')}
 <p class="pages"><a href="/dashboard/webhook_deliveries">All deliveries</a> <a href="/dashboard/webhook_endpoints">All endpoints</a> <a href="/docs/webhooks">How to receive webhooks</a></p>`;
   return { title: 'Webhooks', content, chosen };
 }
 
-const endpointTable = (visit: DashboardVisit, { tag, title, endpoints }: Endpoints): Html => {
+const endpointTable = (visit: DashboardVisit, { tag, title, data, has_more }: Endpoints): Html => {
   const create = visit.catalog.operations.get(`${tag}.create`);
   const may_create = create && mayDo(visit.role, create.scope);
   return html`<h2>${title}</h2>${table(
@@ -55,9 +58,9 @@ const endpointTable = (visit: DashboardVisit, { tag, title, endpoints }: Endpoin
       { title: 'Receives', cell: (row) => typesOf(visit, row.event_types as string[]) },
       { title: 'Description', cell: (row) => shown(visit, 'description', row.description, row, true) },
     ],
-    endpoints,
+    data,
     'There is no endpoint yet.',
-  )}${may_create && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li></ul>`}`;
+  )}${has_more && html`<p>The newest ${shown_endpoints} are shown. <a href="/dashboard/${tag}">All endpoints</a></p>`}${may_create && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li></ul>`}`;
 };
 
 /** An endpoint without a list receives everything. */
@@ -72,11 +75,11 @@ const stateOf = (visit: DashboardVisit, row: Record_): Html =>
   html`${shown(visit, 'status', row.status, row)}${row.disabled_reason && html` <span class="hint">${row.disabled_reason}</span>`}`;
 
 /** Links that narrow a log to the deliveries of a status. */
-const statusLinks = (path: string, query: Record<string, string>, wanted: string | undefined): Html =>
-  html`<ul class="actions">${[undefined, ...statuses].map((status) => {
-    const address = `${path}?${new URLSearchParams({ ...query, ...(status ? { status } : {}) })}`;
-    return html`<li><a href="${address}"${status === wanted && html` aria-current="true"`}>${status ? words(status) : 'All'}</a></li>`;
-  })}</ul>`;
+const statusLinks = (path: string, wanted: string | undefined): Html =>
+  html`<ul class="actions">${[undefined, ...statuses].map(
+    (status) =>
+      html`<li><a href="${path}${status && `?status=${status}`}"${status === wanted && html` aria-current="true"`}>${status ? words(status) : 'All'}</a></li>`,
+  )}</ul>`;
 
 /** @param tag the noun of deliveries, whose ids have one prefix in each product */
 const deliveryTable = (visit: DashboardVisit, deliveries: Record_[], tag: string, is_of_one = false): Html => {
@@ -128,7 +131,7 @@ export async function endpointContent(visit: DashboardVisit, endpoint: Record_, 
   const on = { params: { id }, back };
   return html`${actionList(visit, tag, { id }, ['ping', 'replay', 'rotate_secret', endpoint.status === 'enabled' ? 'enable' : 'disable'])}
 ${recordFacts(visit, { ...endpoint, event_types: (endpoint.event_types as string[]).length === 0 ? 'All' : endpoint.event_types })}
-<h2>Log</h2>${statusLinks(back, {}, wanted)}
+<h2>Log</h2>${statusLinks(back, wanted)}
 ${deliveryTable(visit, data, of_deliveries, true)}
 <p class="pages"><a href="/dashboard/see/${tag}.deliveries?id=${id}">All deliveries of this endpoint</a></p>
 ${testForm(visit, tag, on)}${replayForms(visit, tag, on)}${secretForm(visit, tag, on)}`;
