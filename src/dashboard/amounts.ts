@@ -2,9 +2,9 @@
 import type { Operation } from '../core/resource/operation.ts';
 import { fractionDigits } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import { decimalText, integerOf } from '../pages/amount.ts';
 import type { Field, Typed } from '../pages/form.ts';
 import type { Use } from '../pages/run.ts';
+import { withPoint } from '../program/payouts/bank/amount.ts';
 import { paramsOf } from './catalog.ts';
 import type { Record_ } from './values.ts';
 import type { Chosen, DashboardVisit } from './visit.ts';
@@ -40,7 +40,7 @@ export const decimalsIn = (fields: Field[], integers: Typed, currency: string): 
   mapped(fields, integers, (field, value) => {
     const unit = unitOf(field, integers, currency);
     if (!unit) return value;
-    const text = decimalText(value, unit.digits);
+    const text = withPoint(BigInt(value), unit.digits);
     return unit.currency === null ? String(Number(text)) : text;
   });
 
@@ -54,6 +54,18 @@ export const integersIn = (fields: Field[], typed: Typed, currency: string): Typ
     return String(integer);
   });
 
+/**
+ * The integer of what is typed. White space around it does not count, and digits may be left out at the end: `12.5` is `12.50`.
+ * @returns undefined where it is no such number, has more digits after the point than there are, or is beyond the safe integers
+ */
+function integerOf(typed: string, digits: number): number | undefined {
+  const [, sign, whole = '', fraction = ''] = /^([-−]?)([0-9]{1,16})(?:\.([0-9]{0,16}))?$/.exec(typed.trim()) ?? [];
+  if (whole === '' || /[1-9]/.test(fraction.slice(digits))) return undefined;
+  const value = Number(whole + fraction.slice(0, digits).padEnd(digits, '0'));
+  if (!Number.isSafeInteger(value)) return undefined;
+  return sign === '' || value === 0 ? value : -value;
+}
+
 const mapped = (fields: Field[], typed: Typed, map: (field: Field, value: string) => string): Typed => ({
   ...typed,
   ...Object.fromEntries(
@@ -66,7 +78,7 @@ const mapped = (fields: Field[], typed: Typed, map: (field: Field, value: string
   ),
 });
 
-const example = (digits: number): string => decimalText(`125${'0'.repeat(Math.max(digits - 1, 0))}`, digits);
+const example = (digits: number): string => withPoint(125n * 10n ** BigInt(Math.max(digits - 1, 0)), digits);
 
 function whyNot({ label }: Field, { digits, currency }: Unit): string {
   const decimals = digits === 0 ? 'no decimals' : `at most ${digits} digits after the point`;

@@ -32,10 +32,14 @@ export async function boardPage(visit: DashboardVisit) {
   });
   const content =
     brand_id === undefined
-      ? html`<p class="none">There is no brand yet. ${mayDo(visit.role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`
+      ? noBrand(visit)
       : html`${brands.length > 1 && chooser('/dashboard/board', brands, brand_id)}<div class="board" tabindex="0" role="region" aria-label="Prospects by stage">${columns.map((column) => lane(visit, column, brand_id))}</div>`;
   return { title: 'Recruitment board', content, chosen };
 }
+
+/** What a page of recruitment shows before there is a brand. */
+export const noBrand = ({ role }: DashboardVisit): Html =>
+  html`<p class="none">There is no brand yet. ${mayDo(role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`;
 
 /** A choice of the brand that a page is about. */
 export const chooser = (path: string, brands: Record_[], brand_id: string): Html =>

@@ -23,6 +23,7 @@ import { integrationsPage } from './integrations.ts';
 import { expansionOf, listContent, queryOf } from './list_page.ts';
 import { maturingPage } from './maturing.ts';
 import { mountForms } from './mount_forms.ts';
+import { changeService, showService } from './operator.ts';
 import { partnerContent } from './partner.ts';
 import { payoutRunPage } from './payout_run.ts';
 import { nameOf, type RecordPage, recordContent, recordFacts } from './record_page.ts';
@@ -208,16 +209,8 @@ function mountService(app: FastifyInstance, visiting: Visiting): void {
     if (!isOperator(visit)) throw notFound('page', 'service');
     return visit;
   };
-  app.get('/dashboard/service', async (request, reply) => {
-    const visit = operating(request);
-    const { showService } = await import('./operator.ts');
-    return showService(visit, reply);
-  });
-  app.post('/dashboard/service/jobs', async (request, reply) => {
-    const visit = operating(request);
-    const { changeService } = await import('./operator.ts');
-    return changeService(visit, reply);
-  });
+  app.get('/dashboard/service', async (request, reply) => showService(operating(request), reply));
+  app.post('/dashboard/service/jobs', async (request, reply) => changeService(operating(request), reply));
 }
 
 /** Shows what a GET answers: a list as a table, anything else as a record. */

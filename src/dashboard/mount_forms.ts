@@ -29,7 +29,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
           : {}),
         ...own(operation, chosen.program_id),
       },
-      currency: await formCurrency(visit, use, operation, { params, typed: given }, chosen),
+      currency: await currencyFor(operation, () => currencyOf(visit, use, operation, { params, typed: given }, chosen)),
     }));
     const shown = (fields: Field[]) => decimalsIn(fields, typedOf(fields, record), currency);
     const before = operation.method === 'PATCH' ? shown(bodyFields(operation)) : undefined;
@@ -50,9 +50,12 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const sent = formOf(request);
     const parts = partsOf(operation, sent);
     const form_key = sent.get('form_key') ?? undefined;
-    const { currency, chosen } = await readPage(visit, async (use, chosen) => ({
-      currency: await formCurrency(visit, use, operation, parts, chosen),
-    }));
+    const currency = await currencyFor(operation, async () => {
+      const read = await readPage(visit, async (use, chosen) => ({
+        currency: await currencyOf(visit, use, operation, parts, chosen),
+      }));
+      return read.currency;
+    });
     const integers = (typed: Typed) => integersIn(formFields(operation), typed, currency);
     try {
       if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
@@ -70,6 +73,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       return await answered(reply, visit, operation, answer);
     } catch (error) {
       if (!(error instanceof Problem) || error.status === 404) throw error;
+      const { chosen } = await readPage(visit, async () => ({}));
       const content = formContent(visit, operation, { ...parts, currency, problem: error, form_key: undefined });
       return sendDashboard(
         reply,
@@ -81,9 +85,9 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
   });
 }
 
-/** The currency of a form's amounts; of no matter where it has none. */
-const formCurrency = async (...of: Parameters<typeof currencyOf>): Promise<string> =>
-  hasAmounts(formFields(of[2])) ? currencyOf(...of) : 'USD';
+/** The currency of a form's amounts. It is of no matter where there are none, and nothing is read for it. */
+const currencyFor = async (operation: Operation, read: () => Promise<string>): Promise<string> =>
+  hasAmounts(formFields(operation)) ? read() : 'USD';
 
 /** What a form knows by itself: the program that was chosen. */
 const own = (operation: Operation, program_id: string | undefined): object =>

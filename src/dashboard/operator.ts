@@ -1,6 +1,7 @@
 /** Jobs and health of the whole service, for its operators: other organizations have no such page. */
 import type { FastifyReply } from 'fastify';
 import sql, { type Sql } from 'sql-template-tag';
+import { ago } from '../core/doctor/amounts.ts';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { changeJobs, countJobs, type Job, type JobCount, lockJobs, readJobs, whyNot } from '../core/jobs/job.ts';
 import { job_states } from '../core/jobs/job_state.ts';
@@ -104,17 +105,6 @@ async function show(visit: DashboardVisit, reply: FastifyReply, said: Html, stat
   return sendDashboard(reply, visit, { title: 'Jobs and health', content, at: 'service', chosen }, status);
 }
 
-/** Seconds as people say them. */
-const age = (seconds: number): string => {
-  const units: [size: number, name: string][] = [
-    [86_400, 'd'],
-    [3_600, 'h'],
-    [60, 'min'],
-  ];
-  const [size, name] = units.find(([size]) => seconds >= size) ?? [1, 's'];
-  return `${Math.floor(seconds / size)} ${name}`;
-};
-
 function queueTable(visit: DashboardVisit, counts: JobCount[]): Html {
   const tasks = [...Map.groupBy(counts, ({ task }) => task)].map(([task, of]) => ({ task, of }));
   type Row = (typeof tasks)[number];
@@ -131,7 +121,7 @@ function queueTable(visit: DashboardVisit, counts: JobCount[]): Html {
       {
         title: 'Oldest due',
         is_number: true,
-        cell: (row: Row) => (stateOf(row, 'ready') ? age(stateOf(row, 'ready')?.age_s ?? 0) : '–'),
+        cell: (row: Row) => (stateOf(row, 'ready') ? ago(stateOf(row, 'ready')?.age_s ?? 0) : '–'),
       },
       { title: 'All failed', cell: (row: Row) => changeAll(row.task, stateOf(row, 'failed')?.jobs ?? 0) },
     ],
@@ -197,9 +187,8 @@ const endpointTable = (visit: DashboardVisit, endpoints: Endpoint[]): Html =>
 
 function scheduleTable(visit: DashboardVisit, all: Scheduled[]): Html {
   const now = new Date();
-  const next = (name: string): Html | string => {
-    const schedule = schedules.find((one) => one.name === name);
-    const at = schedule && nextTick(schedule, now);
+  const next = (scheduled: Scheduled): Html | string => {
+    const at = nextTick(scheduled, now);
     return at ? time(at.toISOString(), visit.reader) : '–';
   };
   return table(
@@ -210,8 +199,8 @@ function scheduleTable(visit: DashboardVisit, all: Scheduled[]): Html {
       { title: 'Last run', cell: ({ latest }) => (latest ? time(latest.tick, visit.reader) : 'Never') },
       { title: 'State', cell: ({ latest }) => (latest ? html`<span class="status">${latest.state}</span>` : '–') },
       { title: 'Jobs left', is_number: true, cell: ({ latest }) => number(latest?.jobs_left ?? 0, visit.reader) },
-      { title: 'Next run', cell: ({ schedule }) => next(schedule) },
-      { title: 'Late by', cell: ({ late_s }) => (late_s > 60 ? age(late_s) : '–') },
+      { title: 'Next run', cell: next },
+      { title: 'Late by', cell: ({ late_s }) => (late_s > 60 ? ago(late_s) : '–') },
     ],
     all,
     'There is no schedule.',

@@ -4,7 +4,7 @@ import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import type { Use } from '../pages/run.ts';
 import { facts, table } from '../pages/table.ts';
-import { chooser } from './board.ts';
+import { chooser, noBrand } from './board.ts';
 import { schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
 import { postForm } from './post_form.ts';
@@ -44,12 +44,7 @@ export async function inboxPage(visit: DashboardVisit) {
     };
   });
   const title = 'Inbox';
-  if (brand_id === undefined || !threads)
-    return {
-      title,
-      chosen,
-      content: html`<p class="none">There is no brand yet. ${mayDo(visit.role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`,
-    };
+  if (brand_id === undefined || !threads) return { title, chosen, content: noBrand(visit) };
   const address = (query: Record<string, string>) => `/dashboard/inbox?${new URLSearchParams({ brand_id, ...query })}`;
   const last = threads.data.at(-1);
   const content = html`${brands.length > 1 && chooser('/dashboard/inbox', brands, brand_id)}
@@ -84,10 +79,12 @@ const threadTable = (visit: DashboardVisit, threads: Record_[], state: string): 
 /** The page of a thread. What others wrote is text alone: no HTML of theirs is part of a page. */
 export async function threadContent(visit: DashboardVisit, stored: Record_, use: Use): Promise<Html> {
   const id = String(stored.id);
-  const [prospect] = await withNamed(use, [stored], 'prospect', 'prospects');
-  const [campaign] = await withNamed(use, [stored], 'campaign', 'campaigns');
-  const [inbox] = await withNamed(use, [stored], 'inbox', 'inboxes');
-  const thread: Record_ = { ...prospect, ...campaign, ...inbox };
+  const named = await Promise.all([
+    withNamed(use, [stored], 'prospect', 'prospects'),
+    withNamed(use, [stored], 'campaign', 'campaigns'),
+    withNamed(use, [stored], 'inbox', 'inboxes'),
+  ]);
+  const thread: Record_ = Object.assign({}, ...named.flat());
   const { data, has_more }: { data: Record_[]; has_more: boolean } = await use('threads.messages', {
     params: { id },
     query: { limit: most_messages },

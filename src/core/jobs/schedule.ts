@@ -195,8 +195,11 @@ export function ticksBetween({ cron: expression, missed }: Schedule, after: numb
 }
 
 /** The first of the ticks after `after` up to `until`, in milliseconds since 1970. */
-export const firstTick = ({ cron: expression }: Schedule, after: number, until: number): number | undefined =>
-  ticksOf(expression, Math.max(after, until - most_missed_ms), until).next().value ?? undefined;
+export const firstTick = (
+  { cron: expression }: Pick<Schedule, 'cron'>,
+  after: number,
+  until: number,
+): number | undefined => ticksOf(expression, Math.max(after, until - most_missed_ms), until).next().value ?? undefined;
 
 function* ticksOf(expression: string, after: number, until: number, order: 'on' | 'back' = 'on') {
   const { isDay, times } = timesOf(expression);

@@ -69,7 +69,7 @@ export async function readSchedules(database: Database, schedules: Schedule[]): 
 const most_ahead_ms = 366 * 86_400_000;
 
 /** When a schedule runs next; undefined where it does not within a year. */
-export function nextTick(schedule: Schedule, now: Date): Date | undefined {
+export function nextTick(schedule: Pick<Schedule, 'cron'>, now: Date): Date | undefined {
   const at = firstTick(schedule, now.getTime(), now.getTime() + most_ahead_ms);
   return at === undefined ? undefined : new Date(at);
 }

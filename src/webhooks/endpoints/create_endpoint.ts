@@ -141,12 +141,9 @@ async function requireRoom(
   const { count } = await tx.one<{ count: number }>(sql`
     select count(*) as count from ${from}
     where t.organization_id = ${tx.organization_id} and t.program_id = ${subject_id} and coalesce(t.partner_id, '') = ${owner_id ?? ''} and ${alive}`);
-  const [most, { field, resource } = { field: undefined, resource: undefined }] =
-    owner_id === undefined
-      ? [most_endpoints, policy.subject ?? undefined]
-      : [most_postbacks, policy.owner ?? undefined];
+  const [most, of] = owner_id === undefined ? [most_endpoints, policy.subject] : [most_postbacks, policy.owner];
   if (count < most) return;
-  const noun = resource?.object.replaceAll('_', ' ') ?? subjectNoun(policy);
+  const noun = of?.resource.object.replaceAll('_', ' ') ?? subjectNoun(policy);
   const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most} webhook endpoints. Delete one first.`;
-  throw new Problem('plan_limit_reached', message, field ? { param: field } : {});
+  throw new Problem('plan_limit_reached', message, of ? { param: of.field } : {});
 }

@@ -1,5 +1,4 @@
 /** Changes of credentials. The owner is emailed of each: somebody who diverts money must be noticed. */
-
 import sql from 'sql-template-tag';
 import { callerLine } from '../../../core/access/api_key.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
@@ -132,5 +131,3 @@ async function notifyOwner(tx: Tx, program: Program, { rail, caller, before, aft
 
 const shortTextOf = ({ mode, account, hint, version }: RailRecord): string =>
   `${inOneLine(account)} (ends in ${hint}), ${mode} mode, version ${version}`;
-
-/** A name may hold line breaks, which end a header. */

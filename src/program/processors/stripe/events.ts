@@ -10,6 +10,7 @@ import {
   minorAt,
   type Occasion,
   question,
+  secondOf,
   timeOf,
 } from './fields.ts';
 import { invoicePaid } from './invoice.ts';
@@ -121,7 +122,7 @@ function paidByCheckout(object: unknown, { external_customer_id, click_id, who, 
       },
       ...{ external_customer_id: external_customer_id ?? null, click_id, customer: who },
       coupon_external_ids: listAt(object, 'discounts').flatMap((one) => idAt(one, 'promotion_code') ?? []),
-      occurred_at: `${time.slice(0, -4)}000Z`,
+      occurred_at: secondOf(time),
       metadata: { processor: 'stripe', checkout_session: textAt(object, 'id') ?? '' },
       ...{ also_known_as: [], paid_for: [textAt(object, 'id') ?? payment] },
     },

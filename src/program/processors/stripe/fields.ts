@@ -17,6 +17,9 @@ export const idAt = (value: unknown, ...path: (string | number)[]): string | und
 export const timeOf = (seconds: unknown, ms = 0): string =>
   new Date(typeof seconds === 'number' && Math.abs(seconds) < 8e12 ? seconds * 1000 + ms : 0).toISOString();
 
+/** The second of an event's time: the milliseconds are its rank. */
+export const secondOf = (time: string): string => `${time.slice(0, -'.000Z'.length)}.000Z`;
+
 export const numberAt = (value: unknown, ...path: (string | number)[]): number => {
   const found = at(value, ...path);
   return typeof found === 'number' && Number.isSafeInteger(found) ? found : 0;
