@@ -9,12 +9,16 @@ import { createAuthority } from '../../src/demo/authority.ts';
 import type { Json } from '../harness.ts';
 
 /** hoodiecrow-imap comes without types. Its IDLE keeps a timer for half an hour after a connection has ended. */
-const hoodiecrow: (options: Json) => {
+export const hoodiecrow: (options: Json) => ImapServer = createRequire(import.meta.url)('hoodiecrow-imap');
+
+interface ImapServer {
   listen(port: number, then: () => void): void;
   setMaxListeners(most: number): void;
   close(then: () => void): void;
   server: tls.Server;
-} = createRequire(import.meta.url)('hoodiecrow-imap');
+  getMailbox(path: string): { messages: { raw: string }[] };
+  appendMessage(path: string, flags: string[], date: Date, raw: Buffer): void;
+}
 
 const authority = createAuthority('Rail test mail authority');
 export const identity = authority.issue({ name: 'localhost' });
@@ -68,14 +72,21 @@ async function startImap(user: string): Promise<number> {
     users: { [user]: { password, xoauth2: { accessToken: access_token, sessionTimeout: 3_600_000 } } },
     storage: { INBOX: {} },
   });
+  return listenImap(server);
+}
+
+/** Listens on a port of its own, until the file's tests are done. */
+export async function listenImap(server: ImapServer): Promise<number> {
   // It listens once for each connection.
   server.setMaxListeners(0);
   // Workers that read the mailbox hold connections to it.
   const sockets = new Set<Socket>();
-  server.server.on('connection', (socket) => sockets.add(socket));
+  for (const event of ['connection', 'secureConnection'])
+    server.server.on(event, (socket: Socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, resolve));
   t.teardown(async () => {
-    for (const socket of sockets) socket.destroy();
+    // First those of TLS, which came last: what one writes without the socket below it is an error that nobody hears.
+    for (const socket of [...sockets].reverse()) socket.destroy();
     await new Promise<void>((resolve) => server.close(resolve));
   });
   return (server.server.address() as AddressInfo).port;

@@ -23,6 +23,8 @@ registerHooks({
 
 /** The file that runs. */
 let running: string | undefined;
+// Node itself writes it after tap has counted the file, when its output is no longer read.
+process.on('uncaughtExceptionMonitor', (error, origin) => console.error(origin, error));
 // The stack names whoever ends the process amid a file, of which tap says only that it is unfinished.
 process.once('exit', (code) => {
   if (running !== undefined) console.error(new Error(`The process ended with ${code} while ${running} ran.`));
