@@ -2,15 +2,17 @@
 import type { Operation } from '../core/resource/operation.ts';
 import { fractionDigits } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import type { Field, Typed } from '../pages/form.ts';
+import { leavesOf } from '../pages/rows.ts';
 import type { Use } from '../pages/run.ts';
+import type { Field, Typed } from '../pages/schema_fields.ts';
 import { withPoint } from '../program/payouts/bank/amount.ts';
 import { paramsOf } from './catalog.ts';
 import type { Record_ } from './values.ts';
 import type { Chosen, DashboardVisit } from './visit.ts';
 
-const kinds = new Set<Field['kind']>(['money', 'percent', 'rate']);
-export const hasAmounts = (fields: Field[]): boolean => fields.some(({ kind }) => kinds.has(kind));
+const kinds = new Set<Field['kind']>(['money', 'percent', 'rate', 'threshold']);
+export const hasAmounts = (fields: Field[]): boolean =>
+  fields.some((field) => kinds.has(field.kind) || hasAmounts(field.fields ?? []));
 
 /** The unit of a field as the form stands; undefined where nothing says it yet, and what is typed stays as it is. */
 interface Unit {
@@ -27,11 +29,14 @@ const is_in_dollars = /ceiling_minor$/;
 
 function unitOf({ name, kind }: Field, typed: Typed, currency: string): Unit | undefined {
   const of = (code: string): Unit => ({ digits: fractionDigits(code), currency: code });
-  const own = is_in_dollars.test(name) ? 'USD' : typed[beside(name, 'currency')] || currency;
+  // In a map of amounts, the currency is the name of the pair.
+  const named = typed[beside(name, 'currency')] || typed[beside(name, 'key')];
+  const own = is_in_dollars.test(name) ? 'USD' : named || currency;
   if (kind === 'money') return of(own);
   if (kind === 'percent') return { digits: 2, currency: null };
+  if (kind === 'threshold') return typed.tier_metric === 'revenue_minor' ? of(own) : undefined;
   if (kind !== 'rate') return undefined;
-  const type = typed[beside(name, 'rate_type')];
+  const type = typed[beside(name, 'rate_type')] ?? typed.rate_type;
   return type === 'percent' ? { digits: 2, currency: null } : type === 'fixed' ? of(own) : undefined;
 }
 
@@ -69,7 +74,7 @@ function integerOf(typed: string, digits: number): number | undefined {
 const mapped = (fields: Field[], typed: Typed, map: (field: Field, value: string) => string): Typed => ({
   ...typed,
   ...Object.fromEntries(
-    fields.flatMap((field) => {
+    leavesOf(fields, typed).flatMap((field) => {
       const value = typed[field.name];
       return kinds.has(field.kind) && value !== undefined && value.trim() !== ''
         ? [[field.name, map(field, value)]]
@@ -92,17 +97,21 @@ const units = /,? in (?:minor units(?: of (?:the )?(?:[\w']+ )?[`\w]+)?|basis po
 /** The fields with how their amounts are typed. */
 export const withUnits = (fields: Field[], currency: string): Field[] =>
   fields.map((field) => {
+    if (field.fields) return { ...field, fields: withUnits(field.fields, currency) };
     if (!kinds.has(field.kind)) return field;
-    const has_currency = fields.some(({ name }) => name === beside(field.name, 'currency'));
+    const has = (sibling: string) => fields.some(({ name }) => name === beside(field.name, sibling));
     const own = is_in_dollars.test(field.name) ? 'USD' : currency;
-    const amount = has_currency
-      ? `In the currency of this form, which is ${own} unless you choose another one: ${example(fractionDigits(own))}.`
-      : `In ${own}, such as ${example(fractionDigits(own))}.`;
+    const such = example(fractionDigits(own));
+    const amount = has('currency')
+      ? `In the currency of this form, which is ${own} unless you choose another one: ${such}.`
+      : `In ${has('key') ? 'that currency' : own}, such as ${such}.`;
+    const of_kind = `${amount.charAt(0).toLowerCase()}${amount.slice(1)}`;
     const hint = {
       money: amount,
       percent: 'In per cent, such as 20 or 12.5.',
-      rate: `Of percent: 20 is 20 %. Of fixed: ${amount.charAt(0).toLowerCase()}${amount.slice(1)}`,
-    }[field.kind as 'money' | 'percent' | 'rate'];
+      rate: `Of percent: 20 is 20 %. Of fixed: ${of_kind}`,
+      threshold: `Of sales count: a number of sales. Of revenue: ${of_kind}`,
+    }[field.kind as 'money' | 'percent' | 'rate' | 'threshold'];
     const description =
       field.kind === 'rate' ? '' : field.description.replace(units, '').replace('in US cents', 'in US dollars');
     return { ...field, description: `${description} ${hint}`.trim() };

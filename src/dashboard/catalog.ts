@@ -2,7 +2,7 @@
 import type { Schema } from '../core/description/json_schema.ts';
 import { tagTitle, titleOf } from '../core/description/title.ts';
 import type { Operation } from '../core/resource/operation.ts';
-import { jsonSchemaOf } from '../pages/form.ts';
+import { jsonSchemaOf } from '../pages/schema_fields.ts';
 
 export interface Catalog {
   operations: Map<string, Operation>;

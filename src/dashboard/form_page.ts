@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
-import { type Field, fieldsOf, hasFieldOf, inputs, type Typed } from '../pages/form.ts';
 import { type Html, html } from '../pages/html.ts';
+import { hasFieldOf, inputs } from '../pages/inputs.ts';
 import { notice } from '../pages/layout.ts';
+import { leavesOf } from '../pages/rows.ts';
+import { type Field, fieldsOf, type Typed } from '../pages/schema_fields.ts';
 import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { recordFacts } from './record_page.ts';
@@ -12,14 +14,21 @@ import { needsCode } from './roles.ts';
 import { hrefOf, type Record_ } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-/** The fields of an operation's body, and of its query where it is no GET. A list of objects is typed as JSON. */
+/** The fields of an operation's body, and of its query where it is no GET. Records in bulk are typed as JSON. */
 export function formFields(operation: Operation): Field[] {
   if (operation.bulk_of) return [];
   const query = fieldsOf(schemaOf(operation, 'query'));
   return [...query, ...bodyFields(operation)];
 }
 
-export const bodyFields = (operation: Operation): Field[] => fieldsOf(schemaOf(operation, 'body'));
+/** The fields of the body. One that is not described there is described as the record has it. */
+export function bodyFields(operation: Operation): Field[] {
+  const described = schemaOf(operation, 'reply').properties ?? {};
+  return fieldsOf(schemaOf(operation, 'body')).map((field) => ({
+    ...field,
+    description: field.description || described[field.name]?.description || '',
+  }));
+}
 
 /** Parameters of the path that the address of the form does not give. */
 const missingParams = (operation: Operation, params: Record<string, string>): Field[] =>
@@ -34,35 +43,47 @@ interface FormState {
   before?: Typed | undefined;
   problem?: Problem | undefined;
   form_key?: string | undefined;
+  /** The list that a person has asked for another row of. */
+  more?: string | undefined;
+  /** The fields that the form shows, by the name that each begins with; the others stay as they are. All, where left out. */
+  only?: string[] | undefined;
+  /** The page to show afterwards, in place of the record. */
+  back?: string | undefined;
 }
 
 const isDangerous = ({ method, name }: Operation): boolean =>
   method === 'DELETE' || /\.(?:revoke|void|stop)$/.test(name);
 
 export function formContent(visit: DashboardVisit, operation: Operation, state: FormState): Html {
-  const { params, typed, currency, before, problem, form_key = randomUUID() } = state;
+  const { params, typed, currency, before, problem, form_key = randomUUID(), more, only } = state;
   const missing = missingParams(operation, params);
-  const own = withUnits(formFields(operation), currency);
+  const all = withUnits(formFields(operation), currency);
+  const own = only ? all.filter(({ name }) => only.includes(name)) : all;
+  const others = all.filter((field) => !own.includes(field));
   const fields = [...missing, ...own];
   const title = actionTitle(visit.catalog, operation);
   const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
-  const back = params.id === undefined ? undefined : hrefOf(visit.catalog, params.id);
+  const back = state.back ?? (params.id === undefined ? undefined : hrefOf(visit.catalog, params.id));
   return html`${said}<form class="stacked" method="post" action="/dashboard/do/${operation.name}">
-<p class="hint">${operation.summary} ${(operation.doc ?? '').replaceAll('`', '')}</p>
+${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary} ${(operation.doc ?? '').replaceAll('`', '')}</p>
 <input type="hidden" name="form_key" value="${form_key}">
 ${Object.entries(params).map(([name, value]) => html`<input type="hidden" name="path:${name}" value="${value}">`)}
 ${before && Object.entries(before).map(([name, value]) => html`<input type="hidden" name="before:${name}" value="${value}">`)}
+${only && html`<input type="hidden" name="only" value="${only.join()}">`}${state.back && html`<input type="hidden" name="back" value="${state.back}">`}
+${leavesOf(others, typed).map(({ name }) => typed[name] && html`<input type="hidden" name="${name}" value="${typed[name]}">`)}
 ${inputs(
   missing.map((field) => ({ ...field, name: `path:${field.name}` })),
-  typed,
-  problem,
+  { typed, problem },
 )}
-${inputs(own, typed, problem)}
+${inputs(own, { typed, problem, more })}
 ${operation.bulk_of && bulkField(typed)}
 ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
 }
+
+/** The Enter key presses the first button of a form, which is not to be the one for another row. */
+const enterSends = html`<button hidden></button>`;
 
 const bulkField = (typed: Typed): Html =>
   html`<div class="field"><label for="field-bulk">Records</label><p class="hint">A JSON array of objects.</p><textarea id="field-bulk" name="bulk" required>
@@ -95,11 +116,19 @@ export const resultContent = (visit: DashboardVisit, operation: Operation, reply
   html`${notice(`Done: ${actionTitle(visit.catalog, operation)}.`)}${'secret' in reply && notice('The secret is shown once. Copy it now.', true)}
 ${recordFacts(visit, reply)}${typeof reply.id === 'string' && hrefOf(visit.catalog, reply.id) && html`<p><a href="${hrefOf(visit.catalog, reply.id)}">Show it</a></p>`}`;
 
+/** Far more than a form has. What is typed in rows is looked through once for each. */
+const most_fields = 5_000;
+
+/** @throws Problem payload_too_large */
+export function requireFewFields(sent: URLSearchParams): void {
+  if (sent.size > most_fields) throw new Problem('payload_too_large', `A form may have at most ${most_fields} fields.`);
+}
+
 /** Splits what was sent: the parameters of the path, what an update showed before, and what was typed. */
 export function partsOf(
   operation: Operation,
   sent: URLSearchParams,
-): Required<Pick<FormState, 'params' | 'typed'>> & { before: Typed | undefined } {
+): Required<Pick<FormState, 'params' | 'typed'>> & Pick<FormState, 'before' | 'more' | 'only'> {
   const of = (prefix: string) =>
     Object.fromEntries(
       [...sent].filter(([name]) => name.startsWith(prefix)).map(([name, value]) => [name.slice(prefix.length), value]),
@@ -107,5 +136,11 @@ export function partsOf(
   const before = of('before:');
   const names = paramsOf(operation);
   const params = Object.fromEntries(Object.entries(of('path:')).filter(([name]) => names.includes(name)));
-  return { params, typed: Object.fromEntries(sent), before: operation.method === 'PATCH' ? before : undefined };
+  return {
+    params,
+    typed: Object.fromEntries(sent),
+    before: operation.method === 'PATCH' ? before : undefined,
+    more: sent.get('more') ?? undefined,
+    only: sent.get('only')?.split(','),
+  };
 }

@@ -2,16 +2,26 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
-import { bodyOf, type Field, type Typed, typedOf } from '../pages/form.ts';
+import { bodyOf, typedOf } from '../pages/form.ts';
+import { withoutBlankRows } from '../pages/rows.ts';
 import { perform, type Reply } from '../pages/run.ts';
+import type { Field, Typed } from '../pages/schema_fields.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { confirm } from './account.ts';
 import { currencyOf, decimalsIn, hasAmounts, integersIn } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
-import { bodyFields, formContent, formFields, isConfirmed, partsOf, resultContent } from './form_page.ts';
+import {
+  bodyFields,
+  formContent,
+  formFields,
+  isConfirmed,
+  partsOf,
+  requireFewFields,
+  resultContent,
+} from './form_page.ts';
 import { sendDashboard } from './frame.ts';
 import { inputOf, operationOf } from './input.ts';
-import { backOf } from './post_form.ts';
+import { backOf, pageIn } from './post_form.ts';
 import { mayRun, needsCode } from './roles.ts';
 import { hrefOf } from './values.ts';
 import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
@@ -21,7 +31,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request);
     const operation = operationOf(visit, (request.params as { name: string }).name, false);
     requireRole(visit, operation);
-    const { params, query: given } = inputOf(operation, request);
+    const { params, query } = inputOf(operation, request);
+    const { only, back, ...given } = query;
     const { record, currency, chosen } = await readPage(visit, async (use, chosen) => ({
       record: {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'
@@ -34,7 +45,10 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const shown = (fields: Field[]) => decimalsIn(fields, typedOf(fields, record), currency);
     const before = operation.method === 'PATCH' ? shown(bodyFields(operation)) : undefined;
     const typed = { ...shown(formFields(operation)), ...given };
-    const content = formContent(visit, operation, { params, typed, before, currency });
+    const content = formContent(visit, operation, {
+      ...{ params, typed, before, currency },
+      ...{ only: only?.split(','), back: pageIn(back) },
+    });
     return sendDashboard(reply, visit, {
       title: actionTitle(visit.catalog, operation),
       content,
@@ -48,6 +62,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const operation = operationOf(visit, (request.params as { name: string }).name, false);
     requireRole(visit, operation);
     const sent = formOf(request);
+    requireFewFields(sent);
     const parts = partsOf(operation, sent);
     const form_key = sent.get('form_key') ?? undefined;
     const currency = await currencyFor(operation, async () => {
@@ -57,6 +72,20 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       return read.currency;
     });
     const integers = (typed: Typed) => integersIn(formFields(operation), typed, currency);
+    const again = async (problem: Problem | undefined, status: number) => {
+      const { chosen } = await readPage(visit, async () => ({}));
+      const key = problem ? undefined : form_key;
+      const state = { ...parts, currency, problem, form_key: key, back: pageIn(sent.get('back') ?? undefined) };
+      const content = formContent(visit, operation, state);
+      return sendDashboard(
+        reply,
+        visit,
+        { title: actionTitle(visit.catalog, operation), content, at: operation.tag, chosen },
+        status,
+      );
+    };
+    if (parts.more !== undefined) return again(undefined, 200);
+    parts.typed = withoutBlankRows(formFields(operation), parts.typed);
     try {
       if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
         await requireCode(visit, sent.get('code') ?? '');
@@ -73,14 +102,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       return await answered(reply, visit, operation, answer);
     } catch (error) {
       if (!(error instanceof Problem) || error.status === 404) throw error;
-      const { chosen } = await readPage(visit, async () => ({}));
-      const content = formContent(visit, operation, { ...parts, currency, problem: error, form_key: undefined });
-      return sendDashboard(
-        reply,
-        visit,
-        { title: actionTitle(visit.catalog, operation), content, at: operation.tag, chosen },
-        error.status,
-      );
+      return again(error, error.status);
     }
   });
 }

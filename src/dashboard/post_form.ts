@@ -33,8 +33,11 @@ ${content}</form>`;
 /** Pages that a form may lead back to: lists, and records. */
 const pages = /^\/dashboard\/[a-z_]+(?:\/[a-z_]+_[0-9a-z]{26})?$/;
 
+export const pageIn = (path: string | undefined): string | undefined =>
+  path !== undefined && pages.test(path) ? path : undefined;
+
 /** The page that a form says to show afterwards, with what was done; undefined where it says none. */
 export const backOf = (sent: URLSearchParams, done: string): string | undefined => {
-  const back = sent.get('back') ?? '';
-  return pages.test(back) ? `${back}?${new URLSearchParams({ done })}` : undefined;
+  const back = pageIn(sent.get('back') ?? undefined);
+  return back && `${back}?${new URLSearchParams({ done })}`;
 };

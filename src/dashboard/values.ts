@@ -1,8 +1,10 @@
 /** How the values of a record are shown. */
 import { Problem } from '../core/values/problem.ts';
-import { day, money, type Reader, time } from '../pages/format.ts';
+import { day, money, type Reader, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
+import { amounts_by_currency } from '../pages/schema_fields.ts';
+import { facts, table } from '../pages/table.ts';
 import { type Catalog, prefixOf } from './catalog.ts';
 
 export type Record_ = Record<string, unknown>;
@@ -30,7 +32,8 @@ const currencyIn = ({ currencies }: Showing, record: Record_): string | undefine
 function figure(showing: Showing, name: string, value: number, record: Record_): string {
   const currency = currencyIn(showing, record);
   const is_fixed = name === 'rate_value' && record.rate_type === 'fixed';
-  if ((name.endsWith('_minor') || is_fixed) && currency) return money(value, currency, showing.reader);
+  const is_revenue = name === 'from' && record.tier_metric === 'revenue_minor';
+  if ((name.endsWith('_minor') || is_fixed || is_revenue) && currency) return money(value, currency, showing.reader);
   const is_share = name.endsWith('_bps') || (name === 'rate_value' && record.rate_type === 'percent');
   return is_share ? `${value / 100} %` : String(value);
 }
@@ -61,8 +64,42 @@ export function shown(
     return value.length === 0
       ? html`<span class="hint">–</span>`
       : html`${value.map((one, nth) => html`${nth > 0 && ', '}${shownText(showing, name, one, undefined, is_brief)}`)}`;
-  return html`<pre tabindex="0">${JSON.stringify(value, null, 2).slice(0, most_shown)}</pre>`;
+  return (
+    shownBelow(showing, name, value, record) ??
+    html`<pre tabindex="0">${JSON.stringify(value, null, 2).slice(0, most_shown)}</pre>`
+  );
 }
+
+const isRecord = (value: unknown): value is Record_ =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** An object with its fields, or a table of several; undefined of what goes deeper. */
+function shownBelow(showing: Showing, name: string, value: unknown, record: Record_): Html | undefined {
+  const isFlat = (one: Record_) =>
+    Object.values(one).every(
+      (inner) => !isRecord(inner) && (!Array.isArray(inner) || inner.every((text) => typeof text === 'string')),
+    );
+  // A rate in it is of the kind that stands above.
+  const within = (one: Record_, key: string) =>
+    amounts_by_currency.has(name)
+      ? shown(showing, 'amount_minor', one[key], { currency: key })
+      : shown(showing, key, one[key], { ...record, ...one });
+  if (isRecord(value) && isFlat(value))
+    return Object.keys(value).length === 0
+      ? html`<span class="hint">–</span>`
+      : facts(Object.keys(value).map((key) => [nameOfKey(key), within(value, key)]));
+  if (!Array.isArray(value) || !value.every((one) => isRecord(one) && isFlat(one))) return undefined;
+  const keys = [...new Set(value.flatMap((one) => Object.keys(one)))];
+  return table(
+    words(name),
+    keys.map((key) => ({ title: nameOfKey(key), cell: (row: Record_) => within(row, key) })),
+    value as Record_[],
+    '–',
+  );
+}
+
+/** The names of fields are words; those that people gave stay as they are. */
+const nameOfKey = (key: string): string => (/^[a-z]+(?:_[a-z]+)*$/.test(key) ? words(key) : key);
 
 /** What people know a record by that stands in place of its id. */
 function nameOfRelated(name: string, related: unknown): string | undefined {

@@ -1,6 +1,14 @@
-/** Forms of the dashboard: money is typed as money, times in UTC, and lists are counted no further than a person reads. */
+/** Forms of the dashboard: money is typed as money, times in UTC, lists as rows, and lists are counted no further than a person reads. */
+import fc from 'fast-check';
 import t from 'tap';
+import type { Operation } from '../../src/core/resource/operation.ts';
+import { decimalsIn, integersIn } from '../../src/dashboard/amounts.ts';
+import { formFields } from '../../src/dashboard/form_page.ts';
+import { operations } from '../../src/operations.ts';
+import { bodyOf, typedOf } from '../../src/pages/form.ts';
+import { withoutBlankRows } from '../../src/pages/rows.ts';
 import { type Json, sql, startRail } from '../harness.ts';
+import type { Form, Page } from '../pages/browse.ts';
 import { signedIn } from '../pages/people.ts';
 import { openShop, type Shop } from '../shop.ts';
 
@@ -96,6 +104,182 @@ t.test('a time is typed in UTC, and one that is not changed is not sent', async 
   });
   const found = await owner.get(`/dashboard/rules?program_id=${program_id}&created_after=2999-01-01T00:00`);
   t.match(found.text, /Nothing matches these filters/);
+});
+
+t.test('questions are rows: added, corrected, removed, and kept in their order', async (t) => {
+  const path = `/dashboard/do/programs.update?id=${program_id}&only=questions&back=/dashboard/settings`;
+  const formAt = (page: Page) => page.forms.find(({ action }) => action.endsWith('programs.update'));
+  const questions = async () => (await merchant.get(`/v1/programs/${program_id}`)).questions;
+  const first = { key: 'site', label: 'Which "site" do you run?', kind: 'url' };
+  const named = (nth: number, fields: Json) =>
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [`questions.${nth}.${name}`, value]));
+
+  const empty = await owner.get(path);
+  t.notMatch(Object.keys(formAt(empty)?.fields ?? {}).join(), 'field-name', 'only what was asked for has a field');
+  // Another row is asked for with what was typed so far, and nothing is saved.
+  const more = await owner.submit(
+    { ...(formAt(empty) as Form), ...{ fields: { ...formAt(empty)?.fields, more: 'questions' } } },
+    named(0, first),
+  );
+  t.equal(more.status, 200);
+  t.match(formAt(more)?.fields, { ...named(0, first), 'questions.1.key': '' });
+  t.same(await questions(), []);
+  const wrong = await owner.submit(formAt(more), named(1, { key: 'Size', label: 'How large?', kind: 'choice' }));
+  t.equal(wrong.status, 400);
+  t.match(wrong.html, /id="field-questions-1-key"[^>]* aria-invalid="true"/);
+  t.match(formAt(wrong)?.fields, named(1, { key: 'Size', label: 'How large?' }));
+  const saved = await owner.submit(formAt(wrong), named(1, { key: 'size', options: 'Small\nLarge' }));
+  t.equal(saved.path.split('?')[0], '/dashboard/settings', saved.text.slice(-300));
+  const both = [
+    { ...first, required: false, options: [] },
+    { key: 'size', label: 'How large?', kind: 'choice', required: false, options: ['Small', 'Large'] },
+  ];
+  t.same(await questions(), both);
+
+  // A row without anything in it goes, wherever it stands; an error is beside the row that is meant.
+  const cleared = named(0, { key: '', label: '', kind: '', required: '', options: '' });
+  const added = named(2, { key: 'size', label: 'Again', kind: 'text' });
+  const twice = await owner.submit(formAt(await owner.get(path)), { ...cleared, ...added });
+  t.match(twice.html, /id="field-questions-1-key"[^>]* aria-invalid="true"/);
+  t.match(formAt(twice)?.fields, { 'questions.0.key': 'size', 'questions.1.key': 'size', 'questions.2.key': '' });
+  await owner.submit(formAt(twice), { 'questions.1.key': 'again' });
+  t.same(
+    (await questions()).map(({ key }: Json) => key),
+    ['size', 'again'],
+  );
+  const { data } = await merchant.get(`/v1/audit_log?object_id=${program_id}&operation=programs.update`);
+  t.same(data[0].fields, ['questions'], 'nothing else was sent');
+  // Sent again without a change, no field is.
+  await owner.submit(formAt(await owner.get(path)));
+  const log = await merchant.get(`/v1/audit_log?object_id=${program_id}&operation=programs.update`);
+  t.same(
+    log.data.slice(0, log.data.length - data.length).flatMap(({ fields }: Json) => fields),
+    [],
+  );
+});
+
+t.test('tiers and maps have amounts in their own units', async (t) => {
+  const rule = async (name: string) => (await shop.list('rules')).find((one) => one.name === name) as Json;
+  const { sent } = await send(
+    'rules.create',
+    { program_id },
+    {
+      ...{ name: 'Tiers', rate_type: 'percent', rate_value: '10', tier_metric: 'revenue_minor' },
+      ...{ 'tiers.0.from': '1000.50', 'tiers.0.rate_value': '12.5' },
+    },
+  );
+  t.equal(sent.status, 200, sent.text.slice(-400));
+  t.match(sent.text, /\$1,000\.50 12\.5 %/, 'a table of them');
+  const { id } = await rule('Tiers');
+  t.same((await rule('Tiers')).tiers, [{ from: 100_050, rate_value: 1_250 }]);
+  const form = await send('rules.update', { id }, { 'tiers.1.from': '2000', 'tiers.1.rate_value': '1x' });
+  t.match(form.form?.fields, { 'tiers.0.from': '1000.50', 'tiers.0.rate_value': '12.5' });
+  t.match(form.sent.html, /id="field-tiers-1-rate_value"[^>]* aria-invalid="true"/);
+  const fixed = { rate_type: 'fixed', tier_metric: 'sales_count', 'tiers.0.from': '3', 'tiers.0.rate_value': '7.25' };
+  await send('rules.update', { id }, fixed);
+  t.match(await rule('Tiers'), { rate_type: 'fixed', rate_value: 1_000, tiers: [{ from: 3, rate_value: 725 }] });
+
+  const map = (nth: number, key: string, value: string) => ({
+    [`min_payouts.${nth}.key`]: key,
+    [`min_payouts.${nth}.value`]: value,
+  });
+  const payouts = async () => (await merchant.get(`/v1/programs/${program_id}`)).min_payouts;
+  const update = (filled: Json) => send('programs.update', { id: program_id }, filled);
+  await update(map(0, 'JPY', '5000'));
+  t.same(await payouts(), { JPY: 5_000 });
+  await update(map(1, 'KWD', '1.25'));
+  t.same(await payouts(), { JPY: 5_000, KWD: 1_250 });
+  const shown = await update({ ...map(0, 'JPY', '5000.5') });
+  t.match(shown.form?.fields, { ...map(0, 'JPY', '5000'), ...map(1, 'KWD', '1.250') });
+  t.match(shown.sent.html, /id="field-min_payouts-0-value"[^>]* aria-invalid="true"/);
+  t.match((await update(map(2, '', '7'))).sent.html, /id="field-min_payouts-2-key"[^>]* aria-invalid="true"/);
+  t.match((await update(map(2, 'KWD', '7'))).sent.html, /id="field-min_payouts-2-key"[^>]* aria-invalid="true"/);
+  t.match((await update(map(2, 'jpy', '7'))).sent.html, /id="field-min_payouts-error"/);
+  t.equal((await update(map(0, 'JPY', ''))).sent.status, 200);
+  t.same(await payouts(), { KWD: 1_250 }, 'a pair without a value goes');
+  await update(map(0, '', ''));
+  t.same(await payouts(), {});
+});
+
+t.test('metadata keeps what it holds, whatever of it is changed', async (t) => {
+  const metadata = {
+    text: '12',
+    number: 12,
+    flag: true,
+    none: null,
+    deep: { a: [1, 'b'] },
+    lines: 'one\ntwo',
+    quote: '"',
+  };
+  const partner: Json = await shop.partner({ metadata });
+  const { form } = await send(
+    'partners.update',
+    { id: partner.id },
+    { 'metadata.7.key': 'more', 'metadata.7.value': 'yes' },
+  );
+  t.ok(Object.values(form?.fields ?? {}).includes('"12"'), 'a text that would be a number is quoted');
+  t.same((await merchant.get(`/v1/partners/${partner.id}`)).metadata, { ...metadata, more: 'yes' });
+});
+
+t.test('a form of 5,001 fields is refused', async (t) => {
+  const fields = Object.fromEntries(Array.from({ length: 5_001 }, (_, nth) => [`tiers.${nth % 1_000}.x${nth}`, '1']));
+  t.equal((await owner.post('/dashboard/do/rules.create', fields)).status, 413);
+});
+
+t.test('what a form shows of a record is the record, read back', async (t) => {
+  const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)));
+  const text = fc.string({ minLength: 1 }).filter((one) => one.trim() === one && !one.includes('\r'));
+  const key = text.filter((one) => one !== '__proto__');
+  const bodies: Record<string, fc.Arbitrary<Json>> = {
+    'programs.update': fc.record({
+      questions: fc.array(
+        fc.record({
+          key: text,
+          label: text,
+          kind: fc.constantFrom('text', 'choices'),
+          required: fc.boolean(),
+          options: fc.array(text, { minLength: 1 }),
+        }),
+        { minLength: 1, maxLength: 12 },
+      ),
+      payout_limits: fc.dictionary(fc.constantFrom('USD', 'JPY', 'KWD', 'EUR'), fc.nat(), { minKeys: 1 }),
+    }),
+    'campaigns.update': fc.record({
+      steps: fc.array(
+        fc.record({
+          id: text,
+          subject: text,
+          body_text: text,
+          delay_days: fc.nat(),
+          variants: fc.array(fc.record({ subject: text, body_text: text }), { minLength: 1, maxLength: 3 }),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+      schedule: fc.record({ days: fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }) }),
+    }),
+    'links.update': fc.record({
+      rate_override: fc.record({ rate_type: fc.constantFrom('percent', 'fixed'), rate_value: fc.nat() }),
+    }),
+    'partners.update': fc.record({ metadata: fc.dictionary(key, json, { minKeys: 1 }) }),
+  };
+  for (const [name, made] of Object.entries(bodies)) {
+    const fields = formFields(operations.find((one) => one.name === name) as Operation);
+    fc.assert(
+      fc.property(made, (body) => {
+        const integers = typedOf(fields, body);
+        const typed = decimalsIn(fields, integers, 'USD');
+        const sent = withoutBlankRows(
+          fields,
+          Object.fromEntries(new URLSearchParams(new URLSearchParams(typed).toString())),
+        );
+        t.strictSame(
+          JSON.parse(JSON.stringify(bodyOf(fields, integersIn(fields, sent, 'USD')))),
+          JSON.parse(JSON.stringify(body)),
+        );
+      }),
+      { numRuns: 50 },
+    );
+  }
 });
 
 t.test('a list is counted so far, and exactly by the API', async (t) => {

@@ -1,0 +1,86 @@
+/** The markup of a form's fields: the control of each with what was typed, and what is wrong with it. */
+import type { Problem } from '../core/values/problem.ts';
+import { choiceOf, controlAttributes, errorOf, fieldId, fieldWith, hintOf, labelOf } from './field.ts';
+import { figures } from './form.ts';
+import { words } from './format.ts';
+import { type Html, html } from './html.ts';
+import { leavesOf, rowsOf } from './rows.ts';
+import type { Field, Typed } from './schema_fields.ts';
+
+interface FormState {
+  typed: Typed;
+  problem?: Problem | undefined;
+  /** The list that a person has asked for another row of. Only that one has a blank row then; else each has. */
+  more?: string | undefined;
+}
+
+/** The field that a problem is about: the one of its `param`, or the one that holds it. */
+const isAbout = ({ name }: Field, problem: Problem | undefined): boolean => {
+  const { param } = problem?.details ?? {};
+  return param !== undefined && (param === name || param.startsWith(`${name}.`));
+};
+
+/** Returns whether a form has the field that a problem is about: else it is said above the form. */
+export const hasFieldOf = (fields: Field[], problem: Problem): boolean =>
+  fields.some((field) => isAbout(field, problem));
+
+/** The fields of a form with what was typed, each with what is wrong with it. */
+export const inputs = (fields: Field[], state: FormState): Html => html`${fields.map((field) => input(field, state))}`;
+
+function input(field: Field, state: FormState, is_in_row = false): Html {
+  const { typed, problem } = state;
+  const value = typed[field.name] ?? '';
+  if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
+  const hint = field.description.replaceAll('`', '');
+  const parts = { ...field, hint, error: isAbout(field, problem) ? problem?.message : undefined };
+  if (field.fields)
+    return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : parts.error }, state);
+  // A row may stay blank, or become so to go.
+  const is_required = field.is_required && !is_in_row;
+  return fieldWith(parts, control(field, value, controlAttributes({ ...parts, is_required }), is_required), 'optional');
+}
+
+/** Returns whether a problem is about a field of a row, where it is said then. */
+const isAboutRow = (field: Field, { typed, problem }: FormState): boolean =>
+  leavesOf([field], typed).some((leaf) => isAbout(leaf, problem));
+
+function several(field: Field, parts: Parameters<typeof labelOf>[0], state: FormState): Html {
+  const { name, kind, label } = field;
+  const is_one = kind === 'group';
+  const rows = rowsOf(field, state.typed, !is_one && (state.more === undefined || state.more === name));
+  return html`<fieldset class="field rows" id="${fieldId(name)}"><legend>${labelOf(parts, 'optional')}</legend>
+${hintOf(parts)}${errorOf(parts)}
+${rows.map(({ fields }, nth) =>
+  is_one
+    ? html`<div class="row">${fields.map((one) => input(one, state, true))}</div>`
+    : html`<fieldset class="row"><legend>${label.replace(/s$/, '')} ${nth + 1}</legend>${fields.map((one) => input(one, state, true))}</fieldset>
+`,
+)}${!is_one && html`<p class="hint">Empty the fields of one to remove it.</p><div><button class="plain" name="more" value="${name}" formnovalidate>Add another</button></div>`}
+</fieldset>
+`;
+}
+
+const yes_or_no: [string, string][] = [
+  ['true', 'Yes'],
+  ['false', 'No'],
+];
+
+function control({ kind, options }: Field, value: string, attributes: Html, is_required: boolean): Html {
+  if (kind === 'boolean') return choiceOf(attributes, yes_or_no, value, is_required);
+  if (kind === 'choice')
+    return choiceOf(
+      attributes,
+      options.map((option) => [option, /^[a-z][a-z0-9_]*$/.test(option) ? words(option) : option]),
+      value,
+      is_required,
+    );
+  const is_list = kind === 'list' || kind === 'numbers';
+  // An input of one line would lose the others.
+  if (is_list || kind === 'long' || value.includes('\n'))
+    return html`<textarea ${attributes}>
+${value}</textarea>${is_list && html`<p class="hint">One a line.</p>`}`;
+  if (kind === 'time')
+    return html`<input ${attributes} type="datetime-local" step="any" value="${value}"><p class="hint">UTC</p>`;
+  if (kind === 'date') return html`<input ${attributes} type="date" value="${value}">`;
+  return html`<input ${attributes} value="${value}"${figures.has(kind) && html` inputmode="${kind === 'number' ? 'numeric' : 'decimal'}"`}>`;
+}
