@@ -6,7 +6,7 @@ import { idParams, type Operation, operation } from '../core/resource/operation.
 import { tenant } from '../core/resource/resource.ts';
 import { actorOf } from './brands/acting.ts';
 import { brands } from './brands/brand.ts';
-import { stopCampaignsOf } from './campaigns/stop.ts';
+import { stopCampaignsOf } from './campaigns/end.ts';
 import { barAddressesOf } from './contact/bar_addresses.ts';
 import { refreshEmailStatus } from './contact/email_status.ts';
 import { base_path } from './events/base_path.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { runAddition } from '../../src/recruitment/campaigns/add_list.ts';
+import { runAddition } from '../../src/recruitment/campaigns/add_prospects.ts';
 
 /** Adds a list of prospects to a campaign. */
 export default taskOutsideTransaction({

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { organizationsToComplete } from '../../src/recruitment/sending/complete_sequences.ts';
+import { organizationsToComplete } from '../../src/recruitment/campaigns/sweep.ts';
 import { wakeMailboxes, wakeQueues } from '../../src/recruitment/sending/wake.ts';
 
 /** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchTask, most_at_once } from '../../src/core/jobs/task.ts';
-import { stopSomeOf } from '../../src/recruitment/campaigns/stop.ts';
+import { stopSomeOf } from '../../src/recruitment/campaigns/end.ts';
 
 /** Stops the campaigns of a brand that was deleted that the request has left. */
 export default batchTask({

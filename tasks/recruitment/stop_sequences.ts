@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchTask, most_at_once } from '../../src/core/jobs/task.ts';
-import { endSequencesOf } from '../../src/recruitment/campaigns/stop.ts';
+import { endSequencesOf } from '../../src/recruitment/campaigns/end.ts';
 
 /** Ends the sequences of a campaign that was stopped that the request has left. */
 export default batchTask({

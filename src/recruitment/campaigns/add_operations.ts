@@ -1,6 +1,6 @@
 /**
- * Adds prospects to a campaign: up to 500 in the request (`add_prospects.ts`), each with an outcome of its own; a list by a job that shows its progress
- * (`add_list.ts`). A sample refuses the whole request (409).
+ * Adds prospects to a campaign: up to 500 in the request, each with an outcome of its own; a list by a job that shows its progress. A sample refuses the whole
+ * request (409).
  */
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -14,8 +14,7 @@ import { lists } from '../lists/list.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { BulkResult, most_ids, type Outcome, prospect_ids } from '../prospects/bulk.ts';
 import { refuseSample } from '../prospects/prospect.ts';
-import { addList, campaignAdditions } from './add_list.ts';
-import { addProspects, refusals } from './add_prospects.ts';
+import { addList, addProspects, campaignAdditions, refusals } from './add_prospects.ts';
 import { type Campaign, campaigns, transitions } from './campaign.ts';
 import { requestSchedule } from './reschedule.ts';
 

@@ -20,7 +20,7 @@ import { type DisconnectedReason, type Inbox, inboxes } from '../inboxes/inbox.t
 import { keepTokens, login_errors, tryStored } from '../inboxes/try_stored.ts';
 import { not_resting, wakeInbox } from '../sequences/wake_inbox.ts';
 import { type Campaign, campaigns } from './campaign.ts';
-import { failSequences, finishCampaigns } from './finish.ts';
+import { failSequences, finishCampaigns } from './end.ts';
 import { endCauses, pauseCampaign } from './pause.ts';
 import { has_begun, requestSchedule } from './reschedule.ts';
 

@@ -19,7 +19,7 @@ import { type End, endEach } from '../sequences/stop.ts';
 import { wakeInbox } from '../sequences/wake_inbox.ts';
 import { bestAddresses, type ChosenAddress, type Reached } from './best_address.ts';
 import { type Campaign, campaigns } from './campaign.ts';
-import { type FailedSequence, failSequences, finishCampaigns } from './finish.ts';
+import { type FailedSequence, failSequences, finishCampaigns } from './end.ts';
 import { has_begun, requestSchedule } from './reschedule.ts';
 import { day_ms, dueAfter, nextOpening, zoneOf } from './window.ts';
 

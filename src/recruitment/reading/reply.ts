@@ -13,7 +13,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { least_confidence } from '../../mail/incoming/classify.ts';
 import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
 import { type Actor, nobody } from '../brands/acting.ts';
-import { finishCampaigns } from '../campaigns/finish.ts';
+import { finishCampaigns } from '../campaigns/end.ts';
 import { suppress } from '../contact/mark.ts';
 import { event } from '../events/event.ts';
 import type { Stage } from '../events/fields.ts';

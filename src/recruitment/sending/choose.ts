@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { type FailedSequence, failSequences } from '../campaigns/finish.ts';
+import { type FailedSequence, failSequences } from '../campaigns/end.ts';
 import { requestSchedule } from '../campaigns/reschedule.ts';
 import { type End, endEach } from '../sequences/stop.ts';
 import { type Candidate, check, lockCandidates, type Rendered, rendered } from './candidates.ts';

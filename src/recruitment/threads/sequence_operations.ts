@@ -4,7 +4,7 @@ import type { Values } from '../../core/postgres/write.ts';
 import { type Caller, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { requireState } from '../../core/values/fields.ts';
 import { actorOf } from '../brands/acting.ts';
-import { finishCampaigns } from '../campaigns/finish.ts';
+import { finishCampaigns } from '../campaigns/end.ts';
 import { base_path } from '../events/base_path.ts';
 import { type ActivityKind, recordActivity } from '../prospects/activity.ts';
 import { type Sequence, sequences } from '../sequences/sequence.ts';

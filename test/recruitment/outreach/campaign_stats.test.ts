@@ -3,9 +3,14 @@ import fc from 'fast-check';
 import t from 'tap';
 import { together, transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
-import { guardBounces, pauseForComplaint } from '../../../src/recruitment/campaigns/bounce_guard.ts';
 import type { PauseCause, PauseReason } from '../../../src/recruitment/campaigns/campaign.ts';
-import { reasonOf, withCause, withoutCauses } from '../../../src/recruitment/campaigns/pause.ts';
+import {
+  guardBounces,
+  pauseForComplaint,
+  reasonOf,
+  withCause,
+  withoutCauses,
+} from '../../../src/recruitment/campaigns/pause.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/campaigns/stats.ts';
 import { campaignsDue, sweepCampaign } from '../../../src/recruitment/campaigns/sweep.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
