@@ -12,6 +12,7 @@ import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
+import { qrSvg } from '../program/tracking/link_qr.ts';
 import { sendDashboard } from './frame.ts';
 import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
 
@@ -28,12 +29,19 @@ const ofService = <T>({ request, store }: DashboardVisit, work: (tx: Tx) => Prom
 export const confirm = (visit: DashboardVisit, code: string): Promise<boolean> =>
   ofService(visit, (tx) => confirmSession(tx, visit.session, code, visit.services.vault));
 
-async function show(visit: DashboardVisit, reply: FastifyReply, said?: Html, status = 200): Promise<FastifyReply> {
+interface Failed {
+  said: Html;
+  /** The app that is being set up, which stays the same while its code is typed wrong. */
+  sealed?: string | undefined;
+}
+
+async function show(visit: DashboardVisit, reply: FastifyReply, said?: Html, failed?: Failed): Promise<FastifyReply> {
   const { sessions, chosen } = await readPage(visit, async (_, __, tx) => ({
     sessions: await openSessionsOf(tx, visit.session),
   }));
   const { session, role, reader } = visit;
-  const content = html`${said}${facts([
+  const app = await setUp(visit, session.has_totp ? 'Replace the app' : 'Set up the app', failed?.sealed);
+  const content = html`${failed?.said ?? said}${facts([
     ['Email', session.email],
     ['Role', `${role}: ${roles[role]}`],
   ])}
@@ -44,7 +52,7 @@ ${table(
     {
       title: 'Browser',
       cell: ({ id, user_agent }) =>
-        html`${user_agent || 'Unknown'}${id === session.id && html` <span class="status">this one</span>`}`,
+        html`<span title="${user_agent}">${browserOf(user_agent)}</span>${id === session.id && html` <span class="status">this one</span>`}`,
     },
     { title: 'Last used', cell: ({ last_seen_at }) => time(last_seen_at, reader) },
     { title: 'Signed in', cell: ({ created_at }) => time(created_at, reader) },
@@ -63,17 +71,31 @@ ${sessions.length > 1 && html`<form method="post" action="/dashboard/account/end
 ${
   session.has_totp
     ? html`<p>An app is set up. Its codes confirm what moves money or opens access.</p>
-<form class="inline" method="post" action="/dashboard/account/confirm"><div class="field"><label for="now">Code of your app</label><input id="now" name="code" inputmode="numeric" autocomplete="one-time-code" required></div><button>Confirm that it is you</button></form>${setUp(visit, 'Replace the app')}`
-    : setUp(visit, 'Set up the app')
+<form class="inline" method="post" action="/dashboard/account/confirm"><div class="field"><label for="now">Code of your app</label><input id="now" name="code" inputmode="numeric" autocomplete="one-time-code" required></div><button>Confirm that it is you</button></form>${app}`
+    : app
 }`;
-  return sendDashboard(reply, visit, { title: 'Your account', content, at: 'account', chosen }, status);
+  return sendDashboard(reply, visit, { title: 'Your account', content, at: 'account', chosen }, failed ? 400 : 200);
 }
 
-function setUp({ session, services }: DashboardVisit, button: string): Html {
-  const secret = newTotpSecret();
+const browsers = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'];
+const systems = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS', 'Linux'];
+const spelled: Record<string, string> = { Edg: 'Edge', OPR: 'Opera', 'Mac OS': 'macOS' };
+
+/** `Chrome on Linux`, of what a browser says of itself. */
+function browserOf(user_agent: string | null): string {
+  const named = (names: string[]) => names.find((name) => user_agent?.includes(name)) ?? '';
+  const parts = [named(browsers), named(systems)].filter((name) => name !== '').map((name) => spelled[name] ?? name);
+  return parts.join(' on ') || user_agent || 'Unknown';
+}
+
+async function setUp(visit: DashboardVisit, button: string, given?: string): Promise<Html> {
+  const { session, services } = visit;
+  const secret = (given && unsealed(visit, given)) || newTotpSecret();
   const url = totpUrl(secret, 'Rail', session.email ?? '');
+  const code = `data:image/svg+xml;base64,${Buffer.from(await qrSvg(url)).toString('base64')}`;
   return html`<form class="stacked" method="post" action="/dashboard/account/app">
-<p class="hint">Add this account to an authenticator app on your phone: open <a href="${url}">this link</a> there, or type the key. Then type the code that the app shows.</p>
+<p class="hint">Add this account to an authenticator app on your phone: scan the picture, open <a href="${url}">this link</a> there, or type the key. Then type the code that the app shows.</p>
+<p><img src="${code}" alt="QR code of the key" width="200" height="200"></p>
 <p>Key: <code>${base32(secret).replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
 <input type="hidden" name="sealed" value="${services.vault.encrypt(secret.toString('base64'), setting_up).toString('base64')}">
 ${session.has_totp && html`<div class="field"><label for="current">Code of the app that is set up now</label><input id="current" name="current" inputmode="numeric" autocomplete="one-time-code" required></div>`}
@@ -102,21 +124,20 @@ export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
     const is_right = await confirm(visit, formOf(request).get('code') ?? '');
     return is_right
       ? show(visit, reply, notice('Confirmed. It holds for 15 minutes.'))
-      : show(visit, reply, notice('The code is not right, or was used. Wait for the next one.', true), 400);
+      : show(visit, reply, undefined, {
+          said: notice('The code is not right, or was used. Wait for the next one.', true),
+        });
   });
 
   app.post('/dashboard/account/app', async (request, reply) => {
     const visit = visiting(request);
     const { session, services } = visit;
     const form = formOf(request);
+    const sealed = form.get('sealed') ?? '';
+    const refuse = (said: string) => show(visit, reply, undefined, { said: notice(said, true), sealed });
     if (session.has_totp && !(await confirm(visit, form.get('current') ?? '')))
-      return show(
-        visit,
-        reply,
-        notice('The code of the app that is set up now is not right, or was used. Wait for the next one.', true),
-        400,
-      );
-    const secret = unsealed(visit, form.get('sealed') ?? '');
+      return refuse('The code of the app that is set up now is not right, or was used. Wait for the next one.');
+    const secret = unsealed(visit, sealed);
     const code = form.get('code') ?? '';
     const is_kept =
       secret &&
@@ -125,13 +146,7 @@ export function mountAccount(app: FastifyInstance, visiting: Visiting): void {
         if (kept) await queueMail(tx, mailOfNewApp(session));
         return kept;
       }));
-    if (!is_kept)
-      return show(
-        visit,
-        reply,
-        notice('The code of the new app is not right. Add the account again with the key below.', true),
-        400,
-      );
+    if (!is_kept) return refuse('The code of the new app is not right. Type the one that the app shows now.');
     return reply.redirect('/dashboard/account', 303);
   });
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
 import { type Html, html } from '../pages/html.ts';
-import { hasFieldOf, inputs } from '../pages/inputs.ts';
+import { hasFieldOf, inputs, inWords } from '../pages/inputs.ts';
 import { notice } from '../pages/layout.ts';
 import { leavesOf } from '../pages/rows.ts';
 import { type Field, fieldsOf, type Typed } from '../pages/schema_fields.ts';
@@ -12,12 +12,13 @@ import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { recordFacts } from './record_page.ts';
 import { needsCode } from './roles.ts';
 import { hrefOf, type Record_ } from './values.ts';
-import type { DashboardVisit } from './visit.ts';
+import type { Chosen, DashboardVisit } from './visit.ts';
 
 /** The fields of an operation's body, and of its query where it is no GET. Records in bulk are typed as JSON. */
 export function formFields(operation: Operation): Field[] {
   if (operation.bulk_of) return [];
-  const query = fieldsOf(schemaOf(operation, 'query'));
+  // A preview answers a page of figures: the payout run has one that people read.
+  const query = fieldsOf(schemaOf(operation, 'query')).filter(({ name }) => name !== 'preview');
   return [...query, ...bodyFields(operation)];
 }
 
@@ -49,6 +50,7 @@ interface FormState {
   only?: string[] | undefined;
   /** The page to show afterwards, in place of the record. */
   back?: string | undefined;
+  programs?: Chosen['programs'];
 }
 
 const isDangerous = ({ method, name }: Operation): boolean =>
@@ -57,7 +59,7 @@ const isDangerous = ({ method, name }: Operation): boolean =>
 export function formContent(visit: DashboardVisit, operation: Operation, state: FormState): Html {
   const { params, typed, currency, before, problem, form_key = randomUUID(), more, only } = state;
   const missing = missingParams(operation, params);
-  const all = withUnits(formFields(operation), currency);
+  const all = withUnits(formFields(operation), currency).map((field) => withPrograms(field, state.programs));
   const own = only ? all.filter(({ name }) => only.includes(name)) : all;
   const others = all.filter((field) => !own.includes(field));
   const fields = [...missing, ...own];
@@ -65,7 +67,7 @@ export function formContent(visit: DashboardVisit, operation: Operation, state: 
   const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
   const back = state.back ?? (params.id === undefined ? undefined : hrefOf(visit.catalog, params.id));
   return html`${said}<form class="stacked" method="post" action="/dashboard/do/${operation.name}">
-${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary} ${(operation.doc ?? '').replaceAll('`', '')}</p>
+${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary} ${inWords(operation.doc ?? '')}</p>
 <input type="hidden" name="form_key" value="${form_key}">
 ${Object.entries(params).map(([name, value]) => html`<input type="hidden" name="path:${name}" value="${value}">`)}
 ${before && Object.entries(before).map(([name, value]) => html`<input type="hidden" name="before:${name}" value="${value}">`)}
@@ -81,6 +83,16 @@ ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
 }
+
+/** A program is chosen by its name. */
+const withPrograms = (field: Field, programs: Chosen['programs'] = []): Field =>
+  field.name === 'program_id' && programs.length > 0
+    ? {
+        ...{ ...field, label: 'Program', description: '', kind: 'choice' },
+        options: programs.map(({ id }) => id),
+        names: Object.fromEntries(programs.map(({ id, name }) => [id, name])),
+      }
+    : field;
 
 /** The Enter key presses the first button of a form, which is not to be the one for another row. */
 const enterSends = html`<button hidden></button>`;

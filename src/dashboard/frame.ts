@@ -72,7 +72,14 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   },
   {
     title: 'Settings',
-    items: [['programs'], ['users', 'People'], ['api_keys'], ['audit_log', 'Audit log'], ['account', 'Your account']],
+    items: [
+      ['settings', 'Settings'],
+      ['programs'],
+      ['users', 'People'],
+      ['api_keys'],
+      ['audit_log', 'Audit log'],
+      ['account', 'Your account'],
+    ],
   },
 ];
 

@@ -1,5 +1,5 @@
 /** Integrations: what connects the program to a site and to billing, and what is still missing. */
-import { counted } from '../pages/format.ts';
+import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { table } from '../pages/table.ts';
 import { mayDo } from './roles.ts';
@@ -62,4 +62,4 @@ const processorTable = (visit: DashboardVisit, program_id: string, processors: R
     ],
     processors,
     'None is connected: payments arrive by the API alone.',
-  )}${mayDo(visit.role, 'programs:write') && html`<ul class="actions">${['stripe', 'paddle', 'chargebee'].map((name) => html`<li><a class="button plain" href="/dashboard/do/processors.put?${new URLSearchParams({ id: program_id, processor: name })}">Connect ${name}</a></li>`)}</ul>`}`;
+  )}${mayDo(visit.role, 'programs:write') && html`<ul class="actions">${['stripe', 'paddle', 'chargebee'].map((name) => html`<li><a class="button plain" href="/dashboard/do/processors.put?${new URLSearchParams({ id: program_id, processor: name })}">Connect ${words(name)}</a></li>`)}</ul>`}`;

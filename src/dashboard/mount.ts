@@ -33,6 +33,7 @@ import { reviewPage } from './review.ts';
 import { flagContent, riskPage } from './risk.ts';
 import { isOperator, needsCode } from './roles.ts';
 import { searched } from './search.ts';
+import { settingsPage } from './settings.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { inboxPage, threadContent } from './threads.ts';
 import { hrefOf } from './values.ts';
@@ -106,6 +107,7 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
   maturing: maturingPage,
   inbox: inboxPage,
   webhooks: webhooksPage,
+  settings: settingsPage,
 };
 
 /** Records whose page brings more together than their fields and lists. */

@@ -24,7 +24,7 @@ import { inputOf, operationOf } from './input.ts';
 import { backOf, pageIn } from './post_form.ts';
 import { mayRun, needsCode } from './roles.ts';
 import { hrefOf } from './values.ts';
-import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
+import { type Chosen, type DashboardVisit, readPage, type Visiting } from './visit.ts';
 
 export function mountForms(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard/do/:name', async (request, reply) => {
@@ -38,7 +38,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'
           ? await current(visit, use, operation, params)
           : {}),
-        ...own(operation, chosen.program_id),
+        ...own(operation, chosen),
       },
       currency: await currencyFor(operation, () => currencyOf(visit, use, operation, { params, typed: given }, chosen)),
     }));
@@ -47,7 +47,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const typed = { ...shown(formFields(operation)), ...given };
     const content = formContent(visit, operation, {
       ...{ params, typed, before, currency },
-      ...{ only: only?.split(','), back: pageIn(back) },
+      ...{ only: only?.split(','), back: pageIn(back), programs: chosen.programs },
     });
     return sendDashboard(reply, visit, {
       title: actionTitle(visit.catalog, operation),
@@ -75,7 +75,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const again = async (problem: Problem | undefined, status: number) => {
       const { chosen } = await readPage(visit, async () => ({}));
       const key = problem ? undefined : form_key;
-      const state = { ...parts, currency, problem, form_key: key, back: pageIn(sent.get('back') ?? undefined) };
+      const back = pageIn(sent.get('back') ?? undefined);
+      const state = { ...parts, currency, problem, form_key: key, back, programs: chosen.programs };
       const content = formContent(visit, operation, state);
       return sendDashboard(
         reply,
@@ -101,19 +102,27 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       if (back) return reply.redirect(back, 303);
       return await answered(reply, visit, operation, answer);
     } catch (error) {
-      if (!(error instanceof Problem) || error.status === 404) throw error;
+      if (!(error instanceof Problem) || isOfPath(error, parts.params)) throw error;
       return again(error, error.status);
     }
   });
 }
 
+/** Returns whether what the form is about is not there. What is named in a field and is not there is said beside the field. */
+const isOfPath = ({ status, message }: Problem, params: object): boolean =>
+  status === 404 && Object.values(params).some((id) => message.includes(`'${id}'`));
+
 /** The currency of a form's amounts. It is of no matter where there are none, and nothing is read for it. */
 const currencyFor = async (operation: Operation, read: () => Promise<string>): Promise<string> =>
   hasAmounts(formFields(operation)) ? read() : 'USD';
 
-/** What a form knows by itself: the program that was chosen. */
-const own = (operation: Operation, program_id: string | undefined): object =>
-  program_id !== undefined && schemaOf(operation, 'body').properties?.program_id ? { program_id } : {};
+/** What a form knows by itself: the program that was chosen, and its currency for what is made in it. */
+function own(operation: Operation, { program_id, programs }: Chosen): object {
+  const { properties = {} } = schemaOf(operation, 'body');
+  const program = programs.find(({ id }) => id === program_id);
+  if (!program || !properties.program_id) return {};
+  return { program_id, ...(operation.method === 'POST' && properties.currency ? { currency: program.currency } : {}) };
+}
 
 /** The record that an update changes, as it is. */
 async function current(
@@ -145,6 +154,9 @@ async function answered(
   operation: Operation,
   answer: Reply,
 ): Promise<FastifyReply> {
+  const list = visit.catalog.operations.get(`${operation.tag}.list`);
+  if (answer?.deleted && list && paramsOf(list).length === 0)
+    return reply.redirect(`/dashboard/${operation.tag}?done=${operation.name}`, 303);
   const title = actionTitle(visit.catalog, operation);
   const href = typeof answer?.id === 'string' && !answer.deleted ? hrefOf(visit.catalog, answer.id) : undefined;
   const is_plain = href && !('secret' in answer) && !(answer.warnings?.length > 0);

@@ -39,6 +39,9 @@ function figure(showing: Showing, name: string, value: number, record: Record_):
 }
 
 const states = new Set(['status', 'state', 'severity', 'outcome', 'finding']);
+/** Fields whose values are names that the API chose. */
+const chosen_names =
+  /(?:^|_)(?:status|state|kind|method|methods|type|reason|role|mode|processor|attribution|applies_to|term|metric|source|stage|purpose|setup|by|rail|trigger|error)$/;
 const most_shown = 4_000;
 
 /** `part_…z0y1x2`: enough to tell the records of a page apart. */
@@ -138,6 +141,7 @@ function shownText(
   const href = hrefOf(catalog, value);
   if (href) return html`<a href="${href}">${known_as ?? (is_brief ? shortId(value) : value)}</a>`;
   if (states.has(name)) return html`<span class="status">${value.replaceAll('_', ' ')}</span>`;
+  if (chosen_names.test(name) && /^[a-z]+(?:_[a-z0-9]+)+$/.test(value)) return value.replaceAll('_', ' ');
   const text = value.length > long_text ? html`<span class="long">${value}</span>` : value;
   return /^https?:\/\//.test(value) ? html`<a href="${value}" rel="noreferrer noopener">${text}</a>` : text;
 }

@@ -31,8 +31,8 @@ function input(field: Field, state: FormState, is_in_row = false): Html {
   const { typed, problem } = state;
   const value = typed[field.name] ?? '';
   if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
-  const hint = field.description.replaceAll('`', '');
-  const parts = { ...field, hint, error: isAbout(field, problem) ? problem?.message : undefined };
+  const error = isAbout(field, problem) ? problem?.message.replace(`'${field.name}'`, `'${field.label}'`) : undefined;
+  const parts = { ...field, hint: inWords(field.description), error };
   if (field.fields)
     return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : parts.error }, state);
   // A row may stay blank, or become so to go.
@@ -60,17 +60,24 @@ ${rows.map(({ fields }, nth) =>
 `;
 }
 
+/** A text of the API's documentation, with the names of fields and values as words. */
+export const inWords = (text: string): string =>
+  text.replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? words(code) : code));
+
+const isName = /^[a-z][a-z0-9]*(?:[_.][a-z0-9]+)*$/;
+
 const yes_or_no: [string, string][] = [
   ['true', 'Yes'],
   ['false', 'No'],
 ];
 
-function control({ kind, options }: Field, value: string, attributes: Html, is_required: boolean): Html {
+function control(field: Field, value: string, attributes: Html, is_required: boolean): Html {
+  const { kind, options } = field;
   if (kind === 'boolean') return choiceOf(attributes, yes_or_no, value, is_required);
   if (kind === 'choice')
     return choiceOf(
       attributes,
-      options.map((option) => [option, /^[a-z][a-z0-9_]*$/.test(option) ? words(option) : option]),
+      options.map((option) => [option, field.names?.[option] ?? (isName.test(option) ? words(option) : option)]),
       value,
       is_required,
     );

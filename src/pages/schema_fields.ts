@@ -32,6 +32,8 @@ export interface Field {
     | 'pairs'
     | 'group';
   options: string[];
+  /** What people know the options by, where they are ids. */
+  names?: Record<string, string>;
   is_required: boolean;
   is_nullable: boolean;
   /** Of a row, the pair or the object, by their names in it. */

@@ -4,6 +4,7 @@ import t from 'tap';
 import type { Operation } from '../../src/core/resource/operation.ts';
 import { decimalsIn, integersIn } from '../../src/dashboard/amounts.ts';
 import { formFields } from '../../src/dashboard/form_page.ts';
+import { sections } from '../../src/dashboard/settings.ts';
 import { operations } from '../../src/operations.ts';
 import { bodyOf, typedOf } from '../../src/pages/form.ts';
 import { withoutBlankRows } from '../../src/pages/rows.ts';
@@ -219,6 +220,61 @@ t.test('metadata keeps what it holds, whatever of it is changed', async (t) => {
   );
   t.ok(Object.values(form?.fields ?? {}).includes('"12"'), 'a text that would be a number is quoted');
   t.same((await merchant.get(`/v1/partners/${partner.id}`)).metadata, { ...metadata, more: 'yes' });
+});
+
+t.test('settings have every setting once, and lead back when one is changed', async (t) => {
+  const all = sections.flatMap(({ fields }) => fields);
+  const known = formFields(operations.find(({ name }) => name === 'programs.update') as Operation);
+  t.same(all.toSorted(), known.map(({ name }) => name).toSorted());
+  const page = await owner.get(`/dashboard/settings?program_id=${program_id}`);
+  t.match(page.text, /Brand .*Terms .*Applications .*Attribution .*Payouts .*Emails .*Team .*API keys/);
+  t.ok(page.links.some((link) => link.endsWith(`/join/${shop.program.subdomain}`)));
+  const change = page.links.find((link) => link.includes('only=terms_url')) as string;
+  const form = (await owner.get(change)).forms.find(({ action }) => action.endsWith('programs.update'));
+  const terms_url = 'https://acme.example.com/terms';
+  const saved = await owner.submit(form, { terms_url, terms_version: '3' });
+  t.match(saved.path, /^\/dashboard\/settings\?done=programs\.update/);
+  t.match(await merchant.get(`/v1/programs/${program_id}`), { name: 'Acme', terms_url, terms_version: '3' });
+  const viewer = await signedIn(rail, merchant, 'viewer');
+  const seen = await viewer.get('/dashboard/settings');
+  t.same(
+    seen.links.filter((link) => link.startsWith('/dashboard/do/')),
+    [],
+  );
+  for (const back of ['https://evil.example.com', '//evil.example.com', '/dashboard/../x'])
+    t.notMatch(
+      (await owner.get(`/dashboard/do/programs.update?${new URLSearchParams({ id: program_id, back })}`)).html,
+      'evil',
+    );
+});
+
+t.test('what is named in a field and is not there is said beside the field, and what was typed stays', async (t) => {
+  const customer_id = 'cus_00000000000000000000000000';
+  const { page, sent } = await send(
+    'sales.create',
+    {},
+    { customer_id, amount_minor: '7', external_charge_id: 'ch_nobody' },
+  );
+  t.match(page.html, /<option value="prg_\w+" selected>Acme</, 'a program is chosen by its name');
+  t.equal(sent.status, 404);
+  t.match(sent.html, /id="field-customer_id"[^>]* aria-invalid="true"/);
+  const again = sent.forms.find(({ action }) => action.endsWith('sales.create'));
+  t.match(again?.fields, { customer_id, amount_minor: '7', currency: 'USD', program_id });
+  const tag = await merchant.post('/v1/tags', { program_id, name: 'Gone' });
+  const gone = await send('tags.delete', { id: tag.id }, {});
+  t.equal(gone.sent.path, '/dashboard/tags?done=tags.delete');
+});
+
+t.test('an app that is being set up stays the same while its code is typed wrong', async (t) => {
+  const person = await signedIn(rail, merchant, 'member');
+  const form = ({ forms }: Page) => forms.find(({ action }) => action.endsWith('/account/app'));
+  const key = ({ text }: Page) => /Key: ([A-Z2-7 ]+)/.exec(text)?.[1];
+  const page = await person.get('/dashboard/account');
+  const wrong = await person.submit(form(page), { code: '000000' });
+  t.match(wrong.text, /code of the new app is not right/);
+  t.ok(key(page));
+  t.equal(key(wrong), key(page));
+  t.not(key(await person.get('/dashboard/account')), key(page));
 });
 
 t.test('a form of 5,001 fields is refused', async (t) => {

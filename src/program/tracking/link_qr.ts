@@ -39,7 +39,7 @@ export const linkQrOperations: Operation[] = [
     async run({ tx, params }) {
       const link = await links.get(tx, params.id);
       const url = addressOf(link);
-      return { object: 'link_qr' as const, link_id: link.id, url, svg: svgOf(await modulesOf(url)) };
+      return { object: 'link_qr' as const, link_id: link.id, url, svg: await qrSvg(url) };
     },
     file: {
       media_types,
@@ -70,6 +70,9 @@ function svgOf(modules: boolean[][]): string {
   const path = modules.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>\n`;
 }
+
+/** The QR code of a text, as SVG. */
+export const qrSvg = async (content: string): Promise<string> => svgOf(await modulesOf(content));
 
 /** PNG (RFC 2083), one bit a pixel, in shades of grey: 0 is black. */
 function pngOf(modules: boolean[][]): Buffer {
