@@ -10,14 +10,16 @@ import type { Services } from '../../core/resource/services.ts';
 import { domainOf, id, objectName, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
-import { unsubscribeMailto } from '../composing/footer.ts';
 import type { Mail } from '../composing/mail.ts';
-import { messageIdOf } from '../composing/message_ids.ts';
+import { messageIdOf, replySubject, threadHeaders } from '../composing/message_ids.ts';
+import { TemplateFault, type TemplateValues } from '../composing/template_fields.ts';
+import type { Rendered } from '../composing/templates.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type SendFailure, send_failures } from '../sequences/sequence.ts';
-import { unsubscribeUrl } from '../unsubscribing/link.ts';
+import { unsubscribeMailto, unsubscribeUrl } from '../unsubscribing/link.ts';
 import { bestOf, why_not } from './best_address.ts';
 import type { Campaign } from './campaign.ts';
+import { type Step, templatesOf, textsOf, variantFor } from './step.ts';
 import { type ProspectValues, prospect_values, sendingOf, templateValues } from './template_values.ts';
 
 export const Preview = z
@@ -65,16 +67,13 @@ interface Sender {
 
 /** @throws Problem resource_not_found; invalid_parameter where the prospect or the template cannot be used; invalid_state_transition without an inbox */
 export async function preview(tx: Tx, campaign: Campaign, asked: PreviewAsked, services: Services) {
-  const [{ previousHeaders, renderStep }, { composeMail }] = await Promise.all([
-    import('./render_step.ts'),
-    import('../composing/mail.ts'),
-  ]);
+  const { composeMail } = await import('../composing/mail.ts');
   const recipient = await recipientOf(tx, campaign, asked.prospect_id);
   const sender = await senderOf(tx, campaign, recipient);
   const brand = await sendingOf(tx, campaign.brand_id);
   const values = templateValues(recipient, brand, sender);
   const message_id = newId('fms');
-  const { variant, ...rendered } = renderStep(campaign, { ...asked, sequence_id: recipient.sequence_id }, values);
+  const { variant, ...rendered } = await renderStep(campaign, { ...asked, sequence_id: recipient.sequence_id }, values);
   const mail: Mail = {
     from: { name: sender.from_name, email: sender.email },
     to: services.vault.decrypt(recipient.address, recipient.email_address_id as string),
@@ -140,4 +139,66 @@ async function shownOf(raw: Buffer, about: { inbox_id: string; step_index: numbe
     headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
     ...{ text: plain, html, raw: raw.toString('utf8') },
   };
+}
+
+/** The text that is asked for: without a variant, the one that a sequence gets, else the step's own. */
+interface Asked {
+  step_index: number;
+  variant?: number | undefined;
+  /** Null: the prospect has none. */
+  sequence_id: string | null;
+}
+
+/** @throws Problem invalid_parameter for a step or a text that there is not, and where the template cannot be rendered */
+export async function renderStep(
+  campaign: Campaign,
+  asked: Asked,
+  values: TemplateValues,
+): Promise<Rendered & { variant: number }> {
+  const step = stepOf(campaign, asked);
+  const variant = asked.variant ?? variantOf(step, asked);
+  if (!textsOf(step)[variant]) throw outOfRange('variant', `The highest of the step is ${step.variants.length}.`);
+  const rendered = await renderText(step, { step_index: asked.step_index, variant }, values);
+  if (asked.step_index === 0) return { ...rendered, variant };
+  const first = campaign.steps[0] as Step;
+  const before = { step_index: 0, variant: variantOf(first, { ...asked, step_index: 0 }) };
+  return { ...rendered, variant, subject: replySubject((await renderText(first, before, values)).subject) };
+}
+
+function stepOf({ steps }: Campaign, { step_index }: Asked): Step {
+  const step = steps[step_index];
+  if (step) return step;
+  throw outOfRange(
+    'step_index',
+    steps.length === 0 ? 'The campaign has no steps.' : `The last step is ${steps.length - 1}.`,
+  );
+}
+
+const outOfRange = (param: string, has: string): Problem =>
+  new Problem('invalid_parameter', `'${param}' is too large. ${has}`, { param });
+
+const variantOf = (step: Step, { step_index, sequence_id }: Asked): number =>
+  sequence_id === null ? 0 : variantFor(step, { sequence_id, step_index });
+
+async function renderText(
+  step: Step,
+  { step_index, variant }: { step_index: number; variant: number },
+  values: TemplateValues,
+) {
+  const { renderTemplates } = await import('../composing/templates.ts');
+  try {
+    return renderTemplates(templatesOf(step, { step_index, variant }), values);
+  } catch (error) {
+    if (!(error instanceof TemplateFault)) throw error;
+    const path = variant === 0 ? `steps.${step_index}` : `steps.${step_index}.variants.${variant - 1}`;
+    const message = `'${path}.${error.field}', line ${error.line}: ${error.message} ${error.remedy}`;
+    throw new Problem('invalid_parameter', message, { param: 'prospect_id' });
+  }
+}
+
+/** The headers of a follow-up, whose emails before have ids that are made up. */
+function previousHeaders(step_index: number, domain: string) {
+  if (step_index === 0) return {};
+  const ids = Array.from({ length: step_index }, () => messageIdOf(newId('fms'), domain));
+  return threadHeaders({ message_id: ids.at(-1) as string, references: ids.slice(0, -1).join(' ') || null });
 }

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Tokenizer, TypeGuards } from 'liquidjs';
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { safeHtml } from '../composing/safe_html.ts';
+import { safeHtml } from '../composing/safe_text.ts';
 import { knownValues, TemplateFault, type TemplateValues } from '../composing/template_fields.ts';
 import { most_part_bytes, type Rendered, renderTemplates } from '../composing/templates.ts';
 import type { Campaign } from './campaign.ts';

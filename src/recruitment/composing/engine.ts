@@ -1,6 +1,6 @@
 /** Liquid within limits: steps, characters and processor time, so that no fault comes of load. Values are escaped in HTML. */
 import { Context, defaultOperators, type Emitter, Liquid, type Template, toValueSync } from 'liquidjs';
-import { escapeHtml } from './text.ts';
+import { escapeHtml } from './safe_text.ts';
 
 /** The tags and filters that templates may use. Left out: files, what writes values unescaped, what repeats a text without a count, and the clock. */
 export const template_tags = ['assign', 'break', 'case', 'comment', 'continue', 'for', 'if', 'raw', 'unless', '#'];

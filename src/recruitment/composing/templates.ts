@@ -12,7 +12,7 @@ import {
   text_engine,
   Unprintable,
 } from './engine.ts';
-import { safeHtml } from './safe_html.ts';
+import { htmlOfText, oneLine, plainText, safeHtml } from './safe_text.ts';
 import {
   isTemplateField,
   knownFields,
@@ -21,7 +21,6 @@ import {
   type TemplateField,
   type TemplateValues,
 } from './template_fields.ts';
-import { htmlOfText, oneLine, plainText } from './text.ts';
 
 export interface Templates {
   subject: string;

@@ -3,10 +3,9 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { type Footer, unsubscribeMailto } from '../composing/footer.ts';
-import { composeMail, type Mail, stepKey } from '../composing/mail.ts';
+import { composeMail, type Footer, type Mail, stepKey } from '../composing/mail.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
-import { unsubscribeUrl } from '../unsubscribing/link.ts';
+import { unsubscribeMailto, unsubscribeUrl } from '../unsubscribing/link.ts';
 import type { Letter } from './hand_over.ts';
 
 /** The parts that a letter is composed of. */

@@ -12,10 +12,9 @@ import { base_path } from '../events/base_path.ts';
 import { inboxes } from '../inboxes/inbox.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { prospects } from '../prospects/prospect.ts';
-import { sendMessage } from '../sending/send_message.ts';
+import { bestAddressOf, sendMessage } from '../sending/send_message.ts';
 import { type Message, messages } from '../sequences/message.ts';
 import { type Thread, threads } from '../sequences/thread.ts';
-import { recipientOf } from './recipient.ts';
 
 const Answer = z.strictObject({
   text: notBlank(100_000).describe('The text. The signature of the inbox follows it.'),
@@ -62,7 +61,7 @@ async function answer(
     ...{ purpose: 'answer', inbox_id: thread.inbox_id, brand_id: thread.brand_id, prospect_id, thread_id: thread.id },
     subject: known ? replySubject(thread.subject ?? '') : (thread.subject ?? ''),
     ...{ body_text: text, body_html: html ?? null, ...storedThreadHeaders(known ?? null) },
-    email_address_id: await recipientOf(tx, prospect, written),
+    email_address_id: await bestAddressOf(tx, prospect, written),
   });
 }
 

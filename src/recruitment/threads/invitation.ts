@@ -19,8 +19,7 @@ import { requireFeature } from '../plan/plan.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { markInvited } from '../prospects/invite.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
-import { sendMessage } from '../sending/send_message.ts';
-import { recipientOf } from './recipient.ts';
+import { bestAddressOf, sendMessage } from '../sending/send_message.ts';
 
 const Invitation = z.strictObject({
   via: documentedEnum({
@@ -85,7 +84,7 @@ async function inviteByEmail(
   by: Actor,
 ): Promise<Prospect> {
   await requireFeature(tx, 'outreach');
-  const email_address_id = await recipientOf(tx, prospect);
+  const email_address_id = await bestAddressOf(tx, prospect);
   if (await isInvitedByEmail(tx, prospect.id)) return prospect;
   const brand = await brands.get(tx, prospect.brand_id);
   requireFooter(brand);

@@ -9,7 +9,7 @@ import { email, id } from '../../core/values/fields.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { teamMembers } from '../brands/team_member.ts';
 import { type Campaign, campaigns } from '../campaigns/campaign.ts';
-import { senderOf } from '../campaigns/preview.ts';
+import { renderStep, senderOf } from '../campaigns/preview.ts';
 import { most_steps, most_variants } from '../campaigns/step.ts';
 import { type ProspectValues, prospect_values, sendingOf, templateValues } from '../campaigns/template_values.ts';
 import { base_path } from '../events/base_path.ts';
@@ -62,8 +62,7 @@ async function sendTest(tx: Tx, campaign_id: string, body: Body, { vault }: Serv
   const sender = await senderOf(tx, campaign, { inbox_id: null });
   const values = templateValues(prospect, await sendingOf(tx, campaign.brand_id), sender);
   const { step_index, variant } = body;
-  const { renderStep } = await import('../campaigns/render_step.ts');
-  const rendered = renderStep(campaign, { step_index, variant, sequence_id: null }, values);
+  const rendered = await renderStep(campaign, { step_index, variant, sequence_id: null }, values);
   return sendMessage(tx, vault, {
     ...{
       purpose: 'test',

@@ -21,6 +21,10 @@ export const unsubscribeUrl = (
   ids: { organization_id: string; message_id: string },
 ): string => `${base_url}${unsubscribe_path}/${unsubscribeToken(keyOf(hash), ids)}`;
 
+/** The mailto: URL of List-Unsubscribe, whose mail names the message in its subject. */
+export const unsubscribeMailto = (address: string, message_id: string): string =>
+  `mailto:${encodeURIComponent(address).replace('%40', '@')}?subject=unsubscribe%20${encodeURIComponent(message_id)}`;
+
 /** A key of its own: what tokens show of it says nothing of addresses. */
 const keyOf = (hash: KeyedHash): Buffer => hash('unsubscribe tokens');
 

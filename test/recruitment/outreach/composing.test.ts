@@ -7,8 +7,7 @@ import { newId } from '../../../src/core/values/id.ts';
 import { classifyMail } from '../../../src/mail/incoming/classify.ts';
 import { chooseVariant } from '../../../src/recruitment/campaigns/step.ts';
 import { shapeOf } from '../../../src/recruitment/campaigns/template_checks.ts';
-import { type Footer, unsubscribeMailto } from '../../../src/recruitment/composing/footer.ts';
-import { composeMail, type Mail } from '../../../src/recruitment/composing/mail.ts';
+import { composeMail, type Footer, type Mail } from '../../../src/recruitment/composing/mail.ts';
 import {
   messageIdOf,
   replySubject,
@@ -16,15 +15,20 @@ import {
   rowIdsOf,
   threadHeaders,
 } from '../../../src/recruitment/composing/message_ids.ts';
-import type { TemplateFault } from '../../../src/recruitment/composing/template_fields.ts';
+import { oneLine, plainText } from '../../../src/recruitment/composing/safe_text.ts';
 import {
   knownValues,
+  type TemplateFault,
   type TemplateValues,
   template_fields,
 } from '../../../src/recruitment/composing/template_fields.ts';
 import { checkTemplates, renderTemplates, type Templates } from '../../../src/recruitment/composing/templates.ts';
-import { oneLine, plainText } from '../../../src/recruitment/composing/text.ts';
-import { readUnsubscribeToken, unsubscribeToken, verifies } from '../../../src/recruitment/unsubscribing/link.ts';
+import {
+  readUnsubscribeToken,
+  unsubscribeMailto,
+  unsubscribeToken,
+  verifies,
+} from '../../../src/recruitment/unsubscribing/link.ts';
 
 const values: TemplateValues = {
   prospect: {
