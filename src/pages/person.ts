@@ -49,8 +49,7 @@ export function takeForms(scope: FastifyInstance, base_url: string): void {
 /** A browser says where a form comes from. @throws Problem form_not_allowed */
 function requireOwnOrigin({ headers, host }: FastifyRequest, base_url: string): void {
   const { origin, 'sec-fetch-site': site } = headers;
-  const own = [new URL(base_url).host, host];
-  const is_own = origin === undefined ? site === 'same-origin' : own.includes(URL.parse(origin)?.host ?? '');
+  const is_own = origin === undefined ? site === 'same-origin' : isOwn(origin, host, new URL(base_url));
   if (is_own && (site === undefined || site === 'same-origin')) return;
   throw new Problem(
     'form_not_allowed',
@@ -58,12 +57,22 @@ function requireOwnOrigin({ headers, host }: FastifyRequest, base_url: string): 
   );
 }
 
+/** Whoever is in the network of a visitor can answer for the host without TLS. */
+function isOwn(origin: string, host: string, base: URL): boolean {
+  const from = URL.parse(origin);
+  if (!from || (base.protocol === 'https:' && from.protocol !== 'https:' && from.host === base.host)) return false;
+  return from.host === base.host || from.host === host;
+}
+
 /** Nobody is signed in, or no longer may be. */
 export class SignInFirst extends Error {}
 
-/** Reads the session of a request; it stays null where there is none. For the routes that are added to `scope`. */
+/**
+ * Reads the session of a request, once all of its form has come: whoever is removed while a slow form comes is nobody. It stays null where there is none.
+ * For the routes that are added to `scope`.
+ */
 export function readSessions(scope: FastifyInstance, area: Area, { database }: Store): void {
-  scope.addHook('onRequest', async (request) => {
+  scope.addHook('preValidation', async (request) => {
     const token = cookieOf(request, area);
     if (token === undefined) return;
     const session = await withinDeadline(request, 'authentication', () => resumeSession(database, token));

@@ -1,6 +1,7 @@
 /** Signing in by a link: a page with a button, because programs that read mail open links, and one redemption. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endSession, openSession, type Person } from '../core/access/session.ts';
+import { sha256 } from '../core/encryption/vault.ts';
 import { withinDeadline } from '../core/http/deadline.ts';
 import type { Store, Tx } from '../core/postgres/transaction.ts';
 import { transaction } from '../core/postgres/transaction.ts';
@@ -25,6 +26,8 @@ export interface SignInTexts {
   expired: string;
   invalid_email: string;
   signed_out: string;
+  /** Who had signed in no longer may. */
+  closed?: string;
 }
 
 export interface SignIn {
@@ -79,13 +82,14 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
 </form>`;
 
   app.get(`${home}/sign_in`, async (request, reply) => {
-    const { token, out } = request.query as { token?: unknown; out?: unknown };
+    const { token, out, closed } = request.query as { token?: unknown; out?: unknown; closed?: unknown };
     if (typeof token !== 'string')
       return show(
         request,
         reply,
         200,
-        (texts) => html`${out !== undefined && notice(texts.signed_out)}${asking(texts)}`,
+        (texts) =>
+          html`${out !== undefined && notice(texts.signed_out)}${closed !== undefined && texts.closed !== undefined && notice(texts.closed, true)}${asking(texts)}`,
       );
     return show(
       request,
@@ -113,16 +117,11 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
   app.post(`${home}/sign_in_link`, async (request, reply) => {
     if (!sends_mail) return show(request, reply, 503, (texts) => asking(texts));
     const email = (formOf(request).get('email') ?? '').trim();
-    if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > most_email)
-      return show(request, reply, 400, (texts) => asking(texts, texts.invalid_email, email));
+    if (!isAddress(email)) return show(request, reply, 400, (texts) => asking(texts, texts.invalid_email, email));
     limit.count(request);
     await withinDeadline(request, 'pages', (asked) =>
       transaction(store, { ...service(request), asked }, async (tx) => {
-        tx.enqueue(
-          task,
-          { email, language: textsFor(request).language },
-          { job_key: `${task}:${email.toLowerCase()}` },
-        );
+        mailLinks(tx, task, email, textsFor(request).language);
       }),
     );
     return show(request, reply, 200, (texts) => notice(texts.sent));
@@ -133,6 +132,14 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
     return clearCookie(reply, area).redirect(`${home}/sign_in?out`, 303);
   });
 }
+
+/** What a person may have typed as their address: a control character is in none, and cannot be stored. */
+const isAddress = (email: string): boolean =>
+  /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.length <= most_email;
+
+/** Mails links to sign in to whom an address belongs, by a job of which each address has one at a time. */
+export const mailLinks = (tx: Tx, task: string, email: string, language: string): void =>
+  tx.enqueue(task, { email, language }, { job_key: `${task}:${sha256(email.toLowerCase()).toString('hex')}` });
 
 /** The fields of a form that was sent; none where another type of body came. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>

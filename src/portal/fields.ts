@@ -37,12 +37,14 @@ export type Errors = Record<string, string>;
 /**
  * Says in the partner's language what is wrong with a form.
  * @param named the field that a parameter of the operation is typed in, where that has another name
+ * @param said what is said of a parameter, where that is more than that it is not valid
  */
 export function errorsOf(
   problem: unknown,
   { general }: PortalTexts,
   fields: readonly string[],
   named: Readonly<Record<string, string>> = {},
+  said: Readonly<Record<string, string>> = {},
 ): Errors {
   if (!(problem instanceof Problem) || problem.status >= 500 || problem.status === 429) throw problem;
   const { param = '' } = problem.details;
@@ -51,7 +53,7 @@ export function errorsOf(
     [...fields].sort((a, b) => b.length - a.length).find((one) => param === one || param.startsWith(`${one}.`));
   if (name === undefined) return { '': `${general.failed}. ${textOf(problem, general)}` };
   if (problem.code === 'missing_parameter') return { [name]: general.required };
-  return { [name]: problem.code === 'resource_already_exists' ? general.taken : general.invalid };
+  return { [name]: problem.code === 'resource_already_exists' ? general.taken : (said[param] ?? general.invalid) };
 }
 
 /** Says in the partner's language why something was refused. What only English says, the request's log has. */
@@ -91,9 +93,20 @@ export function form(texts: PortalTexts, options: FormOptions): Html {
   return html`${errors[''] && notice(errors[''], true)}<form class="stacked" method="post" action="${action}"${enctype && html` enctype="${enctype}"`}>
 ${before}<input type="hidden" name="form_key" value="${form_key}">
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${fields.map((field) => fieldHtml(texts, field, typed[field.name] ?? [], errors[field.name]))}
+${fields.map((field) => fieldHtml(texts, field, typed[field.name] ?? [], errorAt(texts, field, errors[field.name])))}
 <div><button>${button}</button></div>
 </form>`;
+}
+
+/** An address that is not valid is told how one is written. */
+function errorAt(
+  { general, sign_in }: PortalTexts,
+  { kind }: PortalField,
+  error: string | undefined,
+): string | undefined {
+  if (error !== general.invalid) return error;
+  if (kind === 'email') return sign_in.invalid_email;
+  return kind === 'url' ? general.invalid_url : error;
 }
 
 function fieldHtml({ general }: PortalTexts, field: PortalField, values: string[], error: string | undefined): Html {
@@ -131,6 +144,10 @@ ${value}</textarea>`;
 
 /** The first value of a field, trimmed; undefined where it is empty. */
 export const one = (typed: Typed, name: string): string | undefined => typed[name]?.[0]?.trim() || undefined;
+
+/** The address of a page as it is typed on a phone, `example.com/page`, with its scheme. */
+export const withScheme = <Text extends string | undefined>(typed: Text): Text =>
+  (typed !== undefined && /^[^\s/:@]+\.[^\s/@]/.test(typed) ? `https://${typed}` : typed) as Text;
 
 /** A value of a form of one value each. */
 export const typedFrom = (values: Record<string, string | null | undefined>): Typed =>

@@ -11,6 +11,7 @@ import { payingRules, type StandingRate, standingRate } from '../program/commiss
 import { rateIn } from '../program/partners/mails/rate_text.ts';
 import type { Partner } from '../program/partners/partner.ts';
 import { type OnboardingStep, openSteps } from '../program/partners/terms.ts';
+import { trackedUrl } from '../program/tracking/link.ts';
 import { copyable, type PortalPage } from './frame.ts';
 import { type Me, type PortalVisit, readPage } from './visit.ts';
 
@@ -49,7 +50,7 @@ async function homeOf(tx: Tx, { partner, program }: Me): Promise<Home> {
     tagsOf(tx, partner),
   ]);
   const rate = standingRate(rules, { ...partner, tag_ids }, tx.now);
-  const link = `${program.website_url}${program.website_url.includes('?') ? '&' : '?'}${program.url_params[0]}=${partner.handle}`;
+  const link = trackedUrl(program.website_url, program.url_params[0] as string, partner.handle);
   return { balances, next, earned, steps, rate, link };
 }
 

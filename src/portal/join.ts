@@ -9,12 +9,22 @@ import { HourlyLimit } from '../pages/hourly_limit.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
-import { formOf } from '../pages/sign_in.ts';
+import { formOf, mailLinks } from '../pages/sign_in.ts';
 import { invitationOf } from '../program/partners/group_invitation.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
 import { type Program, program_states, programs } from '../program/programs/program.ts';
 import type { Question } from '../program/programs/questions.ts';
-import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
+import {
+  type Errors,
+  errorsOf,
+  form,
+  one,
+  type PortalField,
+  type Typed,
+  typedFrom,
+  typedIn,
+  withScheme,
+} from './fields.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
 import type { PortalTexts } from './texts/texts.ts';
 import type { Serving } from './visit.ts';
@@ -68,8 +78,7 @@ export function mountJoin(app: FastifyInstance, serving: Serving): void {
       limit.count(request);
       const errors = await apply(serving, request, place, asked, typed);
       if (errors) return sendJoin(reply, place, asked, { ...formPage(place, asked, typed, errors), status: 400 });
-      const { join } = asked.texts;
-      return sendJoin(reply, place, asked, { title: join.sent_title, content: notice(join.sent), status: 200 });
+      return sendJoin(reply, place, asked, thanksPage(serving, place, asked));
     });
   }
 }
@@ -148,6 +157,13 @@ const sendJoin = (
     top: html`<header class="top"><span class="brand">${program.name}</span></header>`,
     content,
   });
+
+/** Says the same to everybody: who is a partner already gets a link in place of the mail about an application. */
+function thanksPage({ services }: Serving, { program }: Place, { texts: { join } }: Asked): JoinPage {
+  const is_mailed = program.partner_emails && services.mailer !== undefined;
+  const [title, text] = is_mailed ? [join.sent_title, join.sent] : [join.received_title, join.received];
+  return { title, content: notice(text), status: 200 };
+}
 
 function formPage({ program, group }: Place, asked: Asked, typed: Typed = {}, errors: Errors = {}): JoinPage {
   const { join } = asked.texts;
@@ -228,11 +244,10 @@ async function apply(
   if (program.terms_url !== null && one(typed, 'terms') !== 'true') return { terms: general.required };
   const terms_version = one(typed, 'terms_version');
   const caller = { organization_id, api_key_id: '', mode: 'live' as const, scopes: ['applications:write'] };
+  const given = (name: string) => (name === 'website_url' ? withScheme(one(typed, name)) : one(typed, name));
   const body = {
     program_id: program.id,
-    ...Object.fromEntries(
-      personal.flatMap((name) => (one(typed, name) === undefined ? [] : [[name, one(typed, name)]])),
-    ),
+    ...Object.fromEntries(personal.flatMap((name) => (given(name) === undefined ? [] : [[name, given(name)]]))),
     answers: answersOf(program.questions, typed),
     source: 'join_page',
     ...(group === null ? {} : { group_id: group.id }),
@@ -249,7 +264,13 @@ async function apply(
       return undefined;
     }
     const names = [...personal, ...program.questions.map(({ key }) => `answers.${key}`), 'terms'];
-    return errorsOf(problem, texts, names, { terms_version: 'terms', group_invitation: 'email' });
+    return errorsOf(
+      problem,
+      texts,
+      names,
+      { terms_version: 'terms', group_invitation: 'email' },
+      { terms_version: texts.terms.changed, group_invitation: texts.join.other_address },
+    );
   }
 }
 
@@ -261,11 +282,7 @@ const remind = (
 ): Promise<void> =>
   withinDeadline(request, 'pages', (asked) =>
     transaction(store, { organization_id: null, request_id: request.id, asked }, async (tx) => {
-      tx.enqueue(
-        'program/mail_magic_links',
-        { email, language },
-        { job_key: `program/mail_magic_links:${email.toLowerCase()}` },
-      );
+      mailLinks(tx, 'program/mail_magic_links', email, language);
     }),
   );
 
@@ -277,7 +294,9 @@ function answersOf(questions: readonly Question[], typed: Typed): Record<string,
       return required && values.length === 0 ? [] : [[key, values.includes('true')]];
     }
     if (values.length === 0) return [];
-    return [[key, kind === 'choices' ? values : values[0]?.replaceAll('\r\n', '\n')]];
+    const [value = ''] = values;
+    if (kind === 'choices') return [[key, values]];
+    return [[key, kind === 'url' ? withScheme(value.trim()) : value.replaceAll('\r\n', '\n')]];
   });
   return Object.fromEntries(answers);
 }

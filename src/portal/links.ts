@@ -2,11 +2,11 @@
 import type { FastifyInstance } from 'fastify';
 import { day, number } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
-import { sendFile } from '../pages/run.ts';
+import { sendFile, type Use } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { table } from '../pages/table.ts';
 import type { Link } from '../program/partners/link.ts';
-import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
+import { type Errors, errorsOf, form, one, type Typed, typedIn, withScheme } from './fields.ts';
 import { copyable, cursorOf, doneNotice, type PortalPage, pager, sendPortal } from './frame.ts';
 import { masked } from './masked.ts';
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
@@ -25,21 +25,25 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const visit = visiting(request as never);
     const sent = formOf(request);
     const typed = typedIn(sent);
-    const { me, count } = await readPage(visit, async (use, { program, partner }) => ({
-      count: (await use('links.list', { query: { program_id: program.id, partner_id: partner.id, limit: 1 } }))
+    const { me, count, hosts } = await readPage(visit, async (use, me) => ({
+      count: (await use('links.list', { query: { program_id: me.program.id, partner_id: me.partner.id, limit: 1 } }))
         .total_count,
+      hosts: await hostsOf(use, me),
     }));
     const wrong = async (errors: Errors, status: number) => {
       const { me: again, ...page } = await linksPage(visit, {}, { typed, errors });
       return sendPortal(reply, again, page, status);
     };
     if (count >= most_links) return wrong({ '': me.texts.links.most }, 402);
+    const destination_url = withScheme(one(typed, 'destination_url')) ?? me.program.website_url;
+    if (!isOn(destination_url, hosts))
+      return wrong({ destination_url: me.texts.links.elsewhere(hosts.join(', ')) }, 400);
     const label = one(typed, 'label');
     const value = one(typed, 'value');
     const body = {
       program_id: me.program.id,
       partner_id: visit.partner_id,
-      destination_url: one(typed, 'destination_url') ?? me.program.website_url,
+      destination_url,
       ...(value === undefined ? {} : { value }),
       ...(label === undefined ? {} : { label }),
     };
@@ -104,6 +108,23 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const content = html`<p class="hint">${said.masked}</p>${table(menu.customers, columns, customers.data, said.none)}${pager(me.texts, '/portal/customers', request.query, customers)}`;
     return sendPortal(reply, me, { title: menu.customers, at: 'customers', content });
   });
+}
+
+const hostOf = (url: string): string => (URL.parse(url)?.hostname ?? '').replace(/^www\./, '');
+
+/**
+ * The hosts that a partner's own links may lead to: the program's website, and the landing page of the partner's group. A short link has a host that visitors
+ * trust; it would lead them anywhere. The merchant can make links to other pages.
+ */
+async function hostsOf(use: Use, { program, partner }: Me): Promise<string[]> {
+  const group = partner.group_id && (await use('groups.get', { params: { id: partner.group_id } }));
+  return [...new Set([program.website_url, group?.landing_url ?? program.website_url].map(hostOf))];
+}
+
+/** What is no URL is left to the operation to refuse. */
+function isOn(url: string, hosts: string[]): boolean {
+  const host = hostOf(url);
+  return host === '' || hosts.some((one) => host === one || host.endsWith(`.${one}`));
 }
 
 type LinkRow = Link & { stats: { clicks: number; referrals: number; customers: number } };

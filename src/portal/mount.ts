@@ -4,6 +4,7 @@ import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
+import { notFound } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
@@ -63,26 +64,26 @@ function mountPages(scope: FastifyInstance, visiting: Visiting, serving: Serving
   mountSettings(scope, visiting);
   mountMissingSale(scope, visiting);
   mountJoin(scope, serving);
+  for (const path of ['/portal/*', '/join', '/join/*'])
+    scope.get(path, async ({ url }) => {
+      throw notFound('page', url);
+    });
 }
 
-/** Reads the forms that carry a file. */
+/** Takes a form that carries a file as it came: it is read once it is known who sends it (`sent_file.ts`). */
 const takeFiles = (scope: FastifyInstance): void =>
   void scope.addContentTypeParser(
     'multipart/form-data',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) => {
-      const type = request.headers['content-type'] ?? '';
-      return new Response(new Uint8Array(body), { headers: { 'Content-Type': type } })
-        .formData()
-        .catch(() => new FormData());
-    },
+    async (_: FastifyRequest, body: Buffer) => body,
   );
 
 const languageOf = ({ headers }: FastifyRequest): string => wantedLanguage(null, headers['accept-language']);
 
 function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof WaitFirst) return reply.redirect('/portal', 303);
-  if (error instanceof SignInFirst) return reply.redirect('/portal/sign_in', 303);
+  if (error instanceof SignInFirst)
+    return reply.redirect(request.session ? '/portal/sign_in?closed' : '/portal/sign_in', 303);
   const problem = problemOf(error, request);
   const language = languageOf(request);
   const { general } = textsIn(language);

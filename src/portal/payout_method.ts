@@ -1,6 +1,7 @@
 /** How a partner is paid, and the tax form: what is typed here is encrypted, and never shown again. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Problem } from '../core/values/problem.ts';
+import { inOneLine } from '../core/values/texts/one_line.ts';
 import { time } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
@@ -10,6 +11,7 @@ import { facts } from '../pages/table.ts';
 import type { PayoutMethodName } from '../program/programs/program.ts';
 import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedIn } from './fields.ts';
 import { doneNotice, sendPortal } from './frame.ts';
+import { sentFile } from './sent_file.ts';
 import type { PortalTexts } from './texts/texts.ts';
 import { type Me, type PortalVisit, readPage, type Visiting } from './visit.ts';
 
@@ -49,7 +51,8 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
     const { me } = await readPage(visit, async () => ({}));
     const wrong = (errors: Errors, status: number) => show(reply, visit, {}, { kind, typed, errors }, status);
     const [first = 'iban'] = account.details;
-    if (one(typed, first) !== one(typed, 'again')) return wrong({ again: me.texts.payout_method.differs }, 400);
+    if (withoutBlanks(one(typed, first)) !== withoutBlanks(one(typed, 'again')))
+      return wrong({ again: me.texts.payout_method.differs }, 400);
     const details = Object.fromEntries(account.details.map((name) => [name, one(typed, name) ?? '']));
     const missing = account.details.find((name) => details[name] === '');
     if (missing) return wrong({ [missing]: me.texts.general.required }, 400);
@@ -73,23 +76,23 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
   app.post('/portal/tax_form', { bodyLimit: 6 * 1024 * 1024 }, async (request, reply) => {
     const visit = visiting(request);
     const { me } = await readPage(visit, async () => ({}));
-    const sent = request.body instanceof FormData ? request.body : new FormData();
-    const file = sent.get('file');
+    const { file, form_key } = await sentFile(request);
     const wrong = (text: string) => showTaxForm(reply, visit, {}, { file: text }, 400);
-    if (!(file instanceof File) || file.size === 0) return wrong(me.texts.general.required);
-    const content = Buffer.from(await file.arrayBuffer()).toString('base64');
-    const body = { name: file.name.slice(0, 200) || 'form', media_type: file.type, content };
-    const form_key = sent.get('form_key');
+    if (!file) return wrong(me.texts.general.required);
+    const name = inOneLine(file.name).slice(0, 200) || 'form';
+    const body = { name, media_type: file.media_type, content: file.content.toString('base64') };
     try {
-      const key = typeof form_key === 'string' && form_key !== '' ? form_key : undefined;
-      await perform(visit, 'partners.submit_tax_form', { params: { id: visit.partner_id }, body }, key);
+      await perform(visit, 'partners.submit_tax_form', { params: { id: visit.partner_id }, body }, form_key);
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status >= 500) throw problem;
-      return wrong(me.texts.general.invalid);
+      return wrong(me.texts.tax_form.wrong_file);
     }
     return reply.redirect('/portal/tax_form?done=saved', 303);
   });
 }
+
+/** An account number is pasted with blanks, and typed without. */
+const withoutBlanks = (text: string | undefined): string | undefined => text?.replaceAll(/\s/g, '');
 
 async function show(
   reply: FastifyReply,

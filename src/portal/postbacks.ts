@@ -7,7 +7,7 @@ import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
-import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
+import { type Errors, errorsOf, form, one, type Typed, typedIn, withScheme } from './fields.ts';
 import { copyable, cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
@@ -50,7 +50,7 @@ export function mountPostbacks(app: FastifyInstance, visiting: Visiting): void {
     const body = {
       program_id: me.program.id,
       partner_id: visit.partner_id,
-      url: one(typed, 'url') ?? '',
+      url: withScheme(one(typed, 'url')) ?? '',
       ...(description === undefined ? {} : { description }),
     };
     try {

@@ -57,7 +57,8 @@ export function mountSettings(app: FastifyInstance, visiting: Visiting): void {
       await perform(visit, 'partners.accept_terms', { params: { id: visit.partner_id }, body }, one(typed, 'form_key'));
     } catch (problem) {
       // Another version came meanwhile: the page shows that one.
-      const errors = errorsOf(problem, me.texts, ['accept'], { terms_version: 'accept' });
+      const { changed: terms_version } = me.texts.terms;
+      const errors = errorsOf(problem, me.texts, ['accept'], { terms_version: 'accept' }, { terms_version });
       return showTerms(reply, visit, errors, (problem as Problem).status);
     }
     return reply.redirect('/portal', 303);

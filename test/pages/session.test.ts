@@ -1,9 +1,12 @@
+import { type IncomingMessage, request } from 'node:http';
+import fastify from 'fastify';
 import sql from 'sql-template-tag';
 import t from 'tap';
-import { confirmSession } from '../../src/core/access/confirm_session.ts';
+import { confirmSession, keepTotp } from '../../src/core/access/confirm_session.ts';
 import { makeSignInLink, resumeSession, type Session } from '../../src/core/access/session.ts';
 import { base32, codeAt, stepOfCode } from '../../src/core/access/totp.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
+import { takeForms } from '../../src/pages/person.ts';
 import { eventually, type Json, startRail } from '../harness.ts';
 import { type Browser, browse } from './browse.ts';
 import { colleague, signedIn } from './people.ts';
@@ -354,6 +357,85 @@ t.test('of codes that are sent at once, those that come after the fifth wrong on
     transaction(rail.store, service, (tx) => confirmSession(tx, session as Session, code, rail.services.vault));
   for (let nth = 0; nth < 5; nth++) t.notOk(await confirm(wrongCode()));
   t.notOk(await confirm(rightCode()), 'the right one comes too late');
+});
+
+t.test('an app that is set up stands, whatever forms were on their way', async (t) => {
+  const browser = await signedIn(rail, merchant);
+  const other = browse(rail.address);
+  await other.submit((await other.get(await browser.link())).forms[0]);
+  const stateOf = async (of: Browser) =>
+    (await resumeSession(rail.store.database, of.cookies.get('__Host-rail') as string)) as Session;
+  const [own, stale] = [await stateOf(browser), await stateOf(other)];
+  const keep = (session: Session, secret: Buffer) =>
+    transaction(rail.store, service, (tx) =>
+      keepTotp(tx, session, { secret, code: codeAt(secret, Math.floor(Date.now() / 30_000)) }, rail.services.vault),
+    );
+  t.ok(await keep(own, secret));
+  const another = Buffer.from('09876543210987654321');
+  t.notOk(await keep(stale, another), 'the session was ended meanwhile');
+  t.notOk(await keep(own, another), 'no code of the app that is set up was asked for');
+  t.equal((await browser.get('/dashboard')).path, '/dashboard');
+  t.match((await browser.post('/dashboard/account/confirm', { code: '12' })).text, /not right/);
+  t.equal((await other.get('/dashboard')).path, '/dashboard/sign_in');
+});
+
+t.test('who is removed while their form is coming is nobody once it has come', async (t) => {
+  const browser = await signedIn(rail, merchant, 'admin');
+  const body = 'id=nothing';
+  const sent = request(`${rail.address}/dashboard/account/end_session`, {
+    method: 'POST',
+    headers: {
+      cookie: `__Host-rail=${browser.cookies.get('__Host-rail')}`,
+      origin: rail.address,
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': body.length,
+      expect: '100-continue',
+    },
+  });
+  const answered = new Promise<IncomingMessage>((resolve) => sent.once('response', resolve));
+  sent.flushHeaders();
+  await new Promise((resolve) => sent.once('continue', resolve));
+  await merchant.delete(`/v1/users/${browser.user_id}`);
+  sent.end(body);
+  const answer = (await answered).resume();
+  t.equal(answer.headers.location, '/dashboard/sign_in');
+});
+
+t.test('a form over http is none of a service over https', async (t) => {
+  const app = fastify();
+  t.teardown(() => app.close());
+  app.setErrorHandler((error, _, reply) => reply.code((error as { status?: number }).status ?? 500).send());
+  takeForms(app, 'https://rail.example.com');
+  app.post('/', async () => 'taken');
+  const statusOf = async (headers: Record<string, string>) =>
+    (
+      await app.inject({
+        method: 'POST',
+        url: '/',
+        payload: 'a=1',
+        headers: { host: 'rail.example.com', 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      })
+    ).statusCode;
+  t.equal(await statusOf({ origin: 'https://rail.example.com' }), 200);
+  for (const origin of [
+    'http://rail.example.com',
+    'https://rail.example.com:444',
+    'https://rail.example.com.evil.com',
+    'null',
+  ])
+    t.equal(await statusOf({ origin }), 403, origin);
+  for (const site of ['same-site', 'cross-site', 'none'])
+    t.equal(await statusOf({ origin: 'https://rail.example.com', 'sec-fetch-site': site }), 403, site);
+  t.equal(await statusOf({}), 403);
+});
+
+t.test('an address is taken as it is typed, and one that no mail reaches is refused', async (t) => {
+  const browser = browse(rail.address);
+  for (const area of ['dashboard', 'portal']) {
+    const ask = async (email: string) => (await browser.post(`/${area}/sign_in_link`, { email })).status;
+    t.equal(await ask(`${'İ'.repeat(250)}@x`), 200, 'in lower case it is twice as long');
+    t.equal(await ask('a\0b@x.example.com'), 400);
+  }
 });
 
 t.test('more sessions give no more guesses of a code in a day', async (t) => {

@@ -86,6 +86,14 @@ t.test('what is of another partner or organization is on no page, and its ids ar
     t.equal((await browser.get(`/portal/links?starting_after=${id}`)).status, 400, 'a cursor');
 });
 
+t.test('an address that no page has answers a page', async (t) => {
+  for (const path of ['/portal/nothing', '/portal/links/a/b/c', '/join', '/join/a/b/c']) {
+    const page = await browse(rail.address).get(path);
+    t.equal(page.status, 404, path);
+    t.match(page.html, '<h1>Not found</h1>', path);
+  }
+});
+
 t.test('fields that name another partner or program change nothing of theirs', async (t) => {
   const shop = await openShop(rail);
   const [mine, theirs] = [await shop.partner(), await shop.partner()];
@@ -127,10 +135,10 @@ t.test(
     await shop.merchant.patch(`/v1/partners/${suspended?.id}`, { status: 'suspended' });
     await shop.merchant.delete(`/v1/partners/${deleted?.id}`);
     for (const browser of browsers.slice(0, 2)) {
-      t.equal((await browser.get('/portal/commissions')).path, '/portal/sign_in');
+      t.match((await browser.get('/portal/commissions')).text, 'Your access has ended');
       t.equal(
         (await browser.post('/portal/links', { destination_url: 'https://acme.example.com/' })).path,
-        '/portal/sign_in',
+        '/portal/sign_in?closed',
       );
     }
     const [, , browser] = browsers;

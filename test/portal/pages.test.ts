@@ -41,14 +41,16 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.match(refused.html, /This is required/);
   const filled = {
     ...kept?.fields,
-    website_url: 'https://tea.example.com',
+    website_url: 'tea.example.com',
     'answers.adult': 'true',
     'answers.topics': 'Tea',
     terms: 'true',
   };
+  const invalid = await visitor.post(address, { ...(filled as Record<string, string>), website_url: 'not a page' });
+  t.match(invalid.html, /id="field-website_url-error">Type a web address, such as https/);
   const sent = await visitor.post(address, filled as Record<string, string>);
   t.equal(sent.status, 200, sent.text);
-  t.match(sent.text, 'Look in your inbox');
+  t.match(sent.text, 'Your application has arrived', 'nothing is mailed here');
   const again = await browse(rail.address).post(address, {
     ...(filled as Record<string, string>),
     form_key: 'another',
@@ -57,6 +59,7 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   const [application] = (await shop.list('applications')) as [Json];
   t.match(application, { email, source: 'join_page', answers: { audience: 'Bakers', topics: ['Tea'], adult: true } });
   t.equal((await shop.list('applications')).length, 1);
+  t.match(await merchant.get(`/v1/partners/${application.partner_id}`), { website_url: 'https://tea.example.com' });
 
   const waiting = await signedIn(shop, application.partner_id, rail.address);
   t.match((await waiting.get('/portal')).text, 'being reviewed');
@@ -74,6 +77,12 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.match(made.text, 'News <letter>');
   const [link] = (await shop.list('links')) as [Json];
   t.match(link, { value: 'my-news', partner_id: application.partner_id });
+  const away = await waiting.submit(formAt(made, '/portal/links'), {
+    destination_url: 'evil.example.net/acme.example.com',
+  });
+  t.equal(away.status, 400);
+  t.match(away.html, /id="field-destination_url-error">The page must be on acme\.example\.com\./);
+  t.equal((await shop.list('links')).length, 1, 'no short link leads to the site of somebody else');
   const taken = await waiting.submit(formAt(made, '/portal/links'), { value: 'my-news' });
   t.equal(taken.status, 409);
   t.equal(formAt(taken, '/portal/links')?.fields.value, 'my-news');
@@ -129,7 +138,8 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
     again: 'DE00',
   });
   t.match(wrong.html, /id="field-iban-error">This is not valid/);
-  const saved = await waiting.submit(formAt(wrong, '/portal/payout_method'), typed);
+  const pasted = typed.iban.replaceAll(/(.{4})/g, '$1 ');
+  const saved = await waiting.submit(formAt(wrong, '/portal/payout_method'), { ...typed, again: pasted });
   t.match(saved.text, /Saved\..*Bank transfer.*3000/);
   t.notMatch(saved.html, bank.details.iban);
   t.match(await merchant.get(`/v1/partners/${application.partner_id}`), {
@@ -225,7 +235,8 @@ t.test('notifications, language, sessions, terms, a missing sale and a tax form'
   await merchant.patch(`/v1/programs/${program_id}`, { terms_version: 'June' });
   const seen = formAt(terms, '/portal/terms')?.fields;
   const late = await browser.post('/portal/terms', { ...seen, accept: 'true' });
-  t.equal(late.status, 400, 'another version came meanwhile');
+  t.equal(late.status, 400);
+  t.match(late.html, 'Die Bedingungen haben sich inzwischen geändert');
   const current = formAt(late, '/portal/terms');
   await browser.post('/portal/terms', { ...current?.fields, accept: 'true' });
   t.match(await merchant.get(`/v1/partners/${id}`), { terms_version: 'June' });
@@ -258,8 +269,14 @@ t.test('notifications, language, sessions, terms, a missing sale and a tax form'
     sql`select content from program.tax_form where partner_id = ${id}`,
   );
   t.match(rail.services.vault.decrypt(stored?.content as Buffer, id), '"name":"w9.pdf"');
-  data.set('file', new Blob(['<script>'], { type: 'text/html' }), 'w9.html');
-  t.equal((await fetch(`${rail.address}/portal/tax_form`, { method: 'POST', body: data, headers })).status, 400);
+  const post = (body: FormData) => fetch(`${rail.address}/portal/tax_form`, { method: 'POST', body, headers });
+  data.set('file', new Blob(['<script>'], { type: 'application/pdf' }), 'w9.pdf');
+  const page = await post(data);
+  t.equal(page.status, 400, 'what a file is its bytes say');
+  t.match(await page.text(), 'Wählen Sie eine PDF-, PNG- oder JPEG-Datei');
+  data.set('file', new Blob(['%PDF-1.7 Ada']), 'w9.pdf');
+  for (let nth = 0; nth < 10; nth++) data.append('more', 'x');
+  t.equal((await post(data)).status, 400, 'a form of many parts is not read');
 });
 
 t.test('pages to join: private groups, pauses, and other languages', async (t) => {
@@ -277,6 +294,12 @@ t.test('pages to join: private groups, pauses, and other languages', async (t) =
   t.equal((await visitor.get(`/join/${program.subdomain}/nobody`)).status, 404);
   t.equal((await visitor.get(path)).status, 404);
   t.equal((await visitor.get(`${path}?invitation=forged`)).status, 410);
+  const { token: other } = await merchant.post(`/v1/groups/${group.id}/invitation`, { email: 'ada@example.com' });
+  const mine = formAt(await visitor.get(`${path}?invitation=${other}`), path);
+  t.match(
+    (await visitor.submit(mine, { email: 'eve@example.com' })).text,
+    'The invitation is for another email address',
+  );
   const { token } = await merchant.post(`/v1/groups/${group.id}/invitation`);
   const page = await visitor.get(`${path}?invitation=${token}`);
   t.ok(page.links.includes('https://acme.example.com/inner'));

@@ -1,4 +1,4 @@
--- Each person of an organization is a member of its team, however they were added.
+-- Each person of an organization is a member of its team, however they were added. Who does its finance recruits nobody, and reads.
 create or replace function recruitment.add_team_member() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -6,7 +6,8 @@ as $$
 begin
   insert into recruitment.team_member (organization_id, id, user_id, name, email, role, created_at, updated_at)
   values (
-    new.organization_id, 'tm_' || substr(new.id, 5), new.id, new.name, new.email, new.role, new.created_at, new.created_at
+    new.organization_id, 'tm_' || substr(new.id, 5), new.id, new.name, new.email,
+    case new.role when 'finance' then 'viewer' else new.role end, new.created_at, new.created_at
   )
   on conflict do nothing;
   return null;

@@ -30,9 +30,9 @@ export const forgetApp = (id: string, { json }: { json?: boolean }): Promise<voi
       const [user] = await tx.all(sql`
         update core.user_account set totp_secret = null, totp_step = null, updated_at = ${tx.now}::timestamptz where id = ${id} returning id`);
       if (!user) throw noUser(id);
-      await tx.all(
-        sql`update core.session set revoked_at = ${tx.now}::timestamptz where user_id = ${id} and revoked_at is null`,
-      );
+      // Guesses at its codes are no guesses at those of the next one.
+      await tx.all(sql`
+        update core.session set revoked_at = coalesce(revoked_at, ${tx.now}::timestamptz), wrong_codes = 0 where user_id = ${id}`);
     });
     answer({ id }, { json, lines: [`Forgot the authenticator app of ${id}, and ended their sessions.`] });
   });

@@ -15,6 +15,13 @@ interface Stored {
   totp_step: number | null;
 }
 
+/** The app of a session's user, who stays locked: what is decided about codes at once is decided one after another. */
+const lockedApp = (tx: Tx, { organization_id, user_id }: Session): Promise<Stored> =>
+  tx.one<Stored>(sql`
+    select u.totp_secret, u.totp_step from core.user_account u
+    where u.organization_id = ${organization_id} and u.id = ${user_id}
+    for no key update`);
+
 /**
  * To be run for the whole service: a wrong code is counted, and the fifth ends the session. Codes that are sent at once wait for one another, and those that
  * come after the fifth wrong one are not looked at. @returns whether the code is right
@@ -22,11 +29,9 @@ interface Stored {
 export async function confirmSession(tx: Tx, session: Session, code: string, vault: Vault): Promise<boolean> {
   const { organization_id, id } = session;
   const user_id = session.user_id as string;
-  const { totp_secret, totp_step } = await tx.one<Stored>(sql`
-    select u.totp_secret, u.totp_step from core.user_account u
-    where u.organization_id = ${organization_id} and u.id = ${user_id}
-    for no key update`);
-  if (!(await mayTry(tx, session))) return false;
+  const { totp_secret, totp_step } = await lockedApp(tx, session);
+  const { goes_on, wrong_codes } = await standingOf(tx, session);
+  if (!goes_on || wrong_codes >= most_wrong_a_day) return false;
   const secret = totp_secret && Buffer.from(vault.decrypt(totp_secret, user_id), 'base64');
   const step = secret && stepOfCode(secret, code, Date.parse(tx.now), totp_step);
   if (step === null || step === undefined) {
@@ -43,20 +48,22 @@ export async function confirmSession(tx: Tx, session: Session, code: string, vau
   return true;
 }
 
-/** Whether the session goes on, and its user has not given too many wrong codes today. To be asked once the user is locked. */
-async function mayTry(tx: Tx, { organization_id, user_id, id }: Session): Promise<boolean> {
-  const { goes_on, wrong_codes } = await tx.one<{ goes_on: boolean | null; wrong_codes: number }>(sql`
+/** Whether the session goes on, and how many wrong codes its user has given in a day. To be asked once the user is locked. */
+const standingOf = (
+  tx: Tx,
+  { organization_id, user_id, id }: Session,
+): Promise<{ goes_on: boolean; wrong_codes: number }> =>
+  tx.one(sql`
     select
-      bool_or(s.id = ${id} and s.revoked_at is null) as goes_on,
+      coalesce(bool_or(s.id = ${id} and s.revoked_at is null), false) as goes_on,
       coalesce(sum(s.wrong_codes) filter (where s.last_seen_at > now() - interval '1 day'), 0)::int as wrong_codes
     from core.session s
     where s.organization_id = ${organization_id} and s.user_id = ${user_id}`);
-  return goes_on === true && wrong_codes < most_wrong_a_day;
-}
 
 /**
  * Keeps the secret of an app, once a code of it was given, and ends the other sessions of the user: they were opened by who had no such app. To be run for
- * the whole service. @returns whether the code is right
+ * the whole service. Nothing is kept for a session that was ended meanwhile, or that did not know of the app that there is by now: it gave no code of it.
+ * @returns whether the code is right
  */
 export async function keepTotp(
   tx: Tx,
@@ -66,6 +73,8 @@ export async function keepTotp(
 ): Promise<boolean> {
   const step = stepOfCode(secret, code, Date.parse(tx.now), null);
   if (step === undefined) return false;
+  const { totp_secret } = await lockedApp(tx, session);
+  if ((totp_secret !== null) !== session.has_totp || !(await standingOf(tx, session)).goes_on) return false;
   const user_id = session.user_id as string;
   await tx.all(sql`
     update core.user_account
@@ -75,7 +84,7 @@ export async function keepTotp(
     update core.session set confirmed_at = ${tx.now}::timestamptz, wrong_codes = 0
     where organization_id = ${session.organization_id} and id = ${session.id}`);
   await tx.all(sql`
-    update core.session set revoked_at = ${tx.now}::timestamptz
-    where organization_id = ${session.organization_id} and user_id = ${user_id} and id <> ${session.id} and revoked_at is null`);
+    update core.session set revoked_at = coalesce(revoked_at, ${tx.now}::timestamptz), wrong_codes = 0
+    where organization_id = ${session.organization_id} and user_id = ${user_id} and id <> ${session.id}`);
   return true;
 }

@@ -18,6 +18,7 @@ export const de: PortalTexts = {
     expired: 'Dieser Link wurde schon benutzt, ist abgelaufen oder unvollständig. Fordern Sie einen neuen an.',
     invalid_email: 'Geben Sie eine E-Mail-Adresse ein, etwa ada@example.com.',
     signed_out: 'Sie sind abgemeldet.',
+    closed: 'Ihr Zugang ist beendet. Fragen Sie das Unternehmen, das das Programm betreibt, nach dem Grund.',
   },
   menu: {
     home: 'Übersicht',
@@ -60,6 +61,7 @@ export const de: PortalTexts = {
     status: 'Stand',
     required: 'Das ist erforderlich.',
     invalid: 'Das ist nicht gültig.',
+    invalid_url: 'Geben Sie eine Webadresse ein, etwa https://example.com/seite.',
     taken: 'Das ist vergeben. Nehmen Sie etwas anderes.',
     none_yet: 'Hier ist noch nichts.',
     steps: 'Vor Ihrer ersten Auszahlung',
@@ -88,11 +90,14 @@ export const de: PortalTexts = {
     apply: 'Bewerben',
     sent_title: 'Sehen Sie in Ihrem Posteingang nach',
     sent: 'Vielen Dank. Wir haben Ihnen eine E-Mail geschickt, in der steht, wie es weitergeht.',
+    received_title: 'Ihre Bewerbung ist angekommen',
+    received: 'Vielen Dank. Das Unternehmen entscheidet darüber und meldet sich bei Ihnen.',
     paused_title: 'Das Programm ruht',
     paused: 'Dieses Programm nimmt zurzeit keine Bewerbungen an.',
     invitation_title: 'Diese Gruppe ist nur auf Einladung zugänglich',
     invitation:
       'Die Einladung ist nicht oder nicht mehr gültig. Bitten Sie das Unternehmen, das das Programm betreibt, um eine neue.',
+    other_address: 'Die Einladung gilt für eine andere E-Mail-Adresse. Geben Sie diese ein.',
     member: 'Sind Sie schon Partner?',
   },
   home: {
@@ -125,6 +130,7 @@ export const de: PortalTexts = {
     label_hint: 'Für Sie selbst, etwa „Newsletter im Mai“',
     destination: 'Seite, zu der er führt',
     destination_hint: 'Eine Seite der Website des Programms',
+    elsewhere: (host) => `Die Seite muss zu ${host} gehören.`,
     value: 'Endung',
     value_hint: 'Womit der Link endet: Buchstaben, Ziffern und Bindestriche. Leer: Ihre eigene.',
     clicks: 'Klicks',
@@ -243,6 +249,7 @@ export const de: PortalTexts = {
     },
     file: 'Unterschriebenes Formular',
     file_hint: 'W-9, W-8BEN oder was Ihr Land verlangt: PDF, PNG oder JPEG, höchstens 4 MB',
+    wrong_file: 'Wählen Sie eine PDF-, PNG- oder JPEG-Datei von höchstens 4 MB.',
     submit: 'Einreichen',
     required: 'Sie werden bezahlt, sobald Sie ein Formular eingereicht haben.',
     private: 'Es wird verschlüsselt aufbewahrt, und nur wer Sie bezahlt, kann es öffnen.',
@@ -294,6 +301,7 @@ export const de: PortalTexts = {
     accept: 'Ich nehme die Bedingungen an',
     version: 'Version',
     accepted: (version) => `Sie haben die Version ${version} angenommen.`,
+    changed: 'Die Bedingungen haben sich inzwischen geändert. Lesen Sie sie noch einmal.',
   },
   missing_sale: {
     intro:

@@ -17,6 +17,7 @@ export const fr: PortalTexts = {
     expired: 'Ce lien a déjà servi, a expiré ou est incomplet. Demandez-en un autre.',
     invalid_email: 'Saisissez une adresse e-mail, par exemple ada@example.com.',
     signed_out: 'Vous êtes déconnecté.',
+    closed: 'Votre accès a pris fin. Demandez-en la raison à l’entreprise qui gère le programme.',
   },
   menu: {
     home: 'Accueil',
@@ -58,6 +59,7 @@ export const fr: PortalTexts = {
     status: 'État',
     required: 'Ce champ est obligatoire.',
     invalid: 'Cette valeur n’est pas valable.',
+    invalid_url: 'Saisissez une adresse web, par exemple https://example.com/page.',
     taken: 'C’est déjà pris. Choisissez autre chose.',
     none_yet: 'Rien pour l’instant.',
     steps: 'Avant votre premier versement',
@@ -86,11 +88,14 @@ export const fr: PortalTexts = {
     apply: 'Poser ma candidature',
     sent_title: 'Regardez dans votre boîte de réception',
     sent: 'Merci. Nous vous avons envoyé un e-mail qui explique la suite.',
+    received_title: 'Votre candidature est arrivée',
+    received: 'Merci. L’entreprise prendra une décision et vous contactera.',
     paused_title: 'Le programme est en pause',
     paused: 'Ce programme ne prend pas de candidatures pour le moment.',
     invitation_title: 'Ce groupe est sur invitation',
     invitation:
       'L’invitation n’est pas valable, ou ne l’est plus. Demandez-en une autre à l’entreprise qui gère le programme.',
+    other_address: 'L’invitation est pour une autre adresse e-mail. Saisissez celle-là.',
     member: 'Vous êtes déjà partenaire ?',
   },
   home: {
@@ -123,6 +128,7 @@ export const fr: PortalTexts = {
     label_hint: 'Pour vous, par exemple « Lettre de mai »',
     destination: 'Page de destination',
     destination_hint: 'Une page du site du programme',
+    elsewhere: (host) => `La page doit se trouver sur ${host}.`,
     value: 'Fin du lien',
     value_hint: 'Ce par quoi le lien se termine : lettres, chiffres et tirets. Vide : la vôtre.',
     clicks: 'Clics',
@@ -236,6 +242,7 @@ export const fr: PortalTexts = {
     statuses: { none: 'Non remis', submitted: 'Remis', verified: 'Accepté', rejected: 'Non accepté' },
     file: 'Formulaire signé',
     file_hint: 'W-9, W-8BEN ou ce que votre pays demande : PDF, PNG ou JPEG, 4 Mo au plus',
+    wrong_file: 'Choisissez un fichier PDF, PNG ou JPEG de 4 Mo au plus.',
     submit: 'Remettre',
     required: 'Vous serez payé dès que vous aurez remis un formulaire.',
     private: 'Il est conservé chiffré, et seules les personnes qui vous paient peuvent l’ouvrir.',
@@ -287,6 +294,7 @@ export const fr: PortalTexts = {
     accept: 'J’accepte les conditions',
     version: 'Version',
     accepted: (version) => `Vous avez accepté la version ${version}.`,
+    changed: 'Les conditions ont changé entre-temps. Relisez-les.',
   },
   missing_sale: {
     intro:

@@ -49,6 +49,7 @@ export interface PortalTexts {
     status: string;
     required: string;
     invalid: string;
+    invalid_url: string;
     taken: string;
     none_yet: string;
     steps: string;
@@ -76,10 +77,13 @@ export interface PortalTexts {
     apply: string;
     sent_title: string;
     sent: string;
+    received_title: string;
+    received: string;
     paused_title: string;
     paused: string;
     invitation_title: string;
     invitation: string;
+    other_address: string;
     member: string;
   };
   home: {
@@ -107,6 +111,7 @@ export interface PortalTexts {
     label_hint: string;
     destination: string;
     destination_hint: string;
+    elsewhere(host: string): string;
     value: string;
     value_hint: string;
     clicks: string;
@@ -193,6 +198,7 @@ export interface PortalTexts {
     statuses: Record<'none' | 'submitted' | 'verified' | 'rejected', string>;
     file: string;
     file_hint: string;
+    wrong_file: string;
     submit: string;
     required: string;
     private: string;
@@ -243,6 +249,7 @@ export interface PortalTexts {
     accept: string;
     version: string;
     accepted(version: string): string;
+    changed: string;
   };
   missing_sale: {
     intro: string;

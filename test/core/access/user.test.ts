@@ -25,6 +25,14 @@ t.test('a person is added, changed, removed with their keys, and added again wit
   const again = await merchant.request('POST', '/v1/users', { email: 'GRACE@acme.example.com' });
   t.match(again, { status: 409, body: { error: { param: 'email' }, existing: { id: user.id } } });
   t.match(await merchant.patch(`/v1/users/${user.id}`, { name: null }), { name: null, role: 'member' });
+  for (const role of ['admin', 'finance', 'viewer'])
+    t.match(await add({ email: `${role}@acme.example.com`, role }), { role, status: 'active' });
+  t.match(
+    (await merchant.get('/recruitment/v1/team')).data.find(({ email }: Json) => email.startsWith('finance')),
+    {
+      role: 'viewer',
+    },
+  );
 
   const colleague = await rail.key(organization_id);
   const theirs = (await colleague.get('/v1/users?role=member')).data.find(({ email }: Json) =>
