@@ -66,7 +66,7 @@ ${(campaign.steps as Step[]).length === 0 && html`<p class="none">It has no emai
 ${testForm(visit, id, (campaign.steps as Step[]).length)}
 <h2>Results</h2>${results === undefined ? html`<p><a class="button plain" href="/dashboard/campaigns/${id}?show=results">Count the results</a></p>` : resultTable(visit, results.steps)}
 <p class="pages"><a href="/dashboard/sequences?campaign_id=${id}">Sequences</a> <a href="/dashboard/see/threads.list?${new URLSearchParams({ campaign_id: id, brand_id: String(campaign.brand_id) })}">Threads</a> <a href="/dashboard/campaign_additions?campaign_id=${id}">Additions</a></p>
-<h2>Change</h2>${actionList(visit, 'campaigns', { id }, by_hand)}`;
+<h2>Change</h2>${actionList(visit, 'campaigns', { id }, campaign, by_hand)}`;
 }
 
 /** Checks what the launch would. It changes nothing. */

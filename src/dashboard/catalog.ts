@@ -105,3 +105,9 @@ export function actionTitle(catalog: Catalog, operation: Operation): string {
 }
 
 export const listTitle = tagTitle;
+
+/** Where a list or a view is. */
+export const addressOf = (catalog: Catalog, { name, tag }: Operation): string =>
+  name === `${tag}.list` && paramsOf(catalog.operations.get(name) as Operation).length === 0
+    ? `/dashboard/${tag}`
+    : `/dashboard/see/${name}`;

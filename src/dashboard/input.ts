@@ -3,7 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import type { Operation } from '../core/resource/operation.ts';
 import { notFound } from '../core/values/problem.ts';
 import { paramsOf } from './catalog.ts';
-import { queryOf, withZones } from './list_page.ts';
+import { withZones } from './filters.ts';
+import { queryOf } from './list_page.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** @throws Problem resource_not_found where no operation has the name */

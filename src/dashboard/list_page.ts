@@ -2,33 +2,22 @@
 import { z } from 'zod';
 import { type Schema, typesOf } from '../core/description/json_schema.ts';
 import type { Operation } from '../core/resource/operation.ts';
+import type { Problem } from '../core/values/problem.ts';
 import { cursorsBeside } from '../pages/cursors.ts';
-import { typedOf, withZone } from '../pages/form.ts';
 import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
-import { type Field, fieldsOf } from '../pages/schema_fields.ts';
 import { type Column, table } from '../pages/table.ts';
-import { actionTitle, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
+import { actionTitle, addressOf, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
+import { type Choices, filterForm } from './filters.ts';
 import { mayDo } from './roles.ts';
-import { hrefOf, type Record_, shortId, shown } from './values.ts';
+import { hrefOf, type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-/** Parameters that the page itself sets. */
-const own_parameters = new Set([
-  'limit',
-  'starting_after',
-  'ending_before',
-  'format',
-  'bom',
-  'expand',
-  'include',
-  'program_id',
-]);
-
-/** What people know a record by: the first of these that a list has leads to the record, else the end of its id does. */
+/** What people know a record by: the first of these that a list has leads to the record. The others tell apart what has no name. */
 const names = 'name email title label code value subject url key'.split(' ');
+const instead_of_names = 'amount_minor event_type type operation kind occurred_at created_at'.split(' ');
 const first_columns =
-  'handle kind type event_type operation status state severity amount_minor destination_url partner_id customer_id occurred_at'.split(
+  'handle kind type event_type operation status state stage score severity amount_minor destination_url partner_id customer_id occurred_at'.split(
     ' ',
   );
 const most_columns = 6;
@@ -41,22 +30,21 @@ export interface ListReply {
   total_count?: number;
 }
 
-/** The filters of a list, as fields of a form. */
-export const filtersOf = (operation: Operation): Field[] => {
-  const { properties = {}, required = [] } = schemaOf(operation, 'query');
-  const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !own_parameters.has(name)));
-  return fieldsOf({ type: 'object', properties: others, required });
-};
-
-/** A query with the times of its filters as the API takes them. */
-export function withZones(operation: Operation, query: Record<string, string>): Record<string, string> {
-  const times = filtersOf(operation).filter(({ kind }) => kind === 'time');
-  const zoned = times.flatMap(({ name }) => (query[name] === undefined ? [] : [[name, withZone(query[name])]]));
-  return { ...query, ...Object.fromEntries(zoned) };
-}
-
 /** The relations that a list shows by name, and not by id. */
-const shown_relations = ['partner', 'customer', 'group', 'program'];
+const shown_relations = [
+  'partner',
+  'customer',
+  'group',
+  'program',
+  'link',
+  'coupon',
+  'rule',
+  'brand',
+  'campaign',
+  'prospect',
+  'sale',
+  'batch',
+];
 export function expansionOf(operation: Operation): { expand?: string } {
   const offered = (schemaOf(operation, 'query').properties?.expand?.items?.enum ?? []).map(String);
   const chosen = operation.name.endsWith('.get') ? offered : shown_relations.filter((name) => offered.includes(name));
@@ -75,34 +63,51 @@ export function columnsOf(visit: DashboardVisit, operation: Operation, of: strin
   const simple = Object.entries(properties)
     .filter(([name, schema]) => isShown(name, schema))
     .map(([name]) => name);
-  const head = names.find((name) => simple.includes(name));
-  const first = first_columns.filter((name) => simple.includes(name));
+  const head = [...names, ...instead_of_names].find((name) => simple.includes(name)) ?? 'id';
+  const first = first_columns.filter((name) => simple.includes(name) && name !== head);
   const rest = simple.filter(
     (name) => name !== head && !first.includes(name) && name !== 'id' && name !== 'created_at',
   );
   const others = [...first, ...rest].slice(0, most_columns);
-  if (simple.includes('created_at') && !others.includes('occurred_at')) others.push('created_at');
+  if (
+    simple.includes('created_at') &&
+    ![head, ...others].some((name) => name === 'occurred_at' || name === 'created_at')
+  )
+    others.push('created_at');
   return [
-    { title: words(head ?? 'id'), cell: (row) => linked(visit, row, head) },
+    { title: words(head), cell: (row) => linked(visit, row, head) },
     ...others.map((name) => ({
       title: words(name.replace(/_id$/, '')),
       is_number: typesOf(properties[name] ?? {}).some((type) => type === 'integer' || type === 'number'),
-      cell: (row: Record_) => shown(visit, name, row[name], row, true),
+      cell: (row: Record_) => cell(visit, name, row),
     })),
   ];
 }
 
+/** An object, a list, or what may be anything has no room in a table. */
 const isSimple = (schema: Schema): boolean =>
-  [schema, ...(schema.anyOf ?? [])].every((one) => !typesOf(one).some((type) => type === 'object' || type === 'array'));
+  [schema, ...(schema.anyOf ?? [])].every((one) => {
+    const types = typesOf(one);
+    const is_said = [one.type, one.anyOf, one.enum, one.const].some((said) => said !== undefined);
+    return is_said && !types.some((type) => type === 'object' || type === 'array');
+  });
+
+/** A value of a row. An operation is named as its button is. */
+function cell(visit: DashboardVisit, name: string, row: Record_): Html | string {
+  const operation = name === 'operation' ? visit.catalog.operations.get(String(row[name])) : undefined;
+  return operation ? actionTitle(visit.catalog, operation) : shown(visit, name, row[name], row, true);
+}
 
 /** The first cell leads to the record. */
-function linked(visit: DashboardVisit, row: Record_, name: string | undefined): Html | string {
+function linked(visit: DashboardVisit, row: Record_, name: string): Html | string {
   const { id } = row;
-  const known_as = [name ?? '', ...names].find((one) => typeof row[one] === 'string' && row[one] !== '');
-  const text = known_as === undefined ? undefined : row[known_as];
+  const known_as = [name, ...names, ...instead_of_names].find(
+    (one) => row[one] !== null && row[one] !== undefined && row[one] !== '',
+  );
   const href = typeof id === 'string' ? hrefOf(visit.catalog, id) : undefined;
-  if (!href) return name === undefined ? String(id ?? '') : shown(visit, name, text, row, true);
-  return html`<a href="${href}">${typeof text === 'string' && text !== '' ? text : shortId(id as string)}</a>`;
+  const text = cell(visit, known_as ?? 'id', row);
+  // A link in a link is none.
+  return href ? html`<a href="${href}">${names.includes(known_as ?? '') ? row[known_as ?? ''] : text}</a>` : text;
 }
 
 /** A table of the records of a list. */
@@ -114,12 +119,20 @@ export const listTable = (
   of: string[] = [],
 ): Html => table(operation.summary, columnsOf(visit, operation, of), rows, none);
 
+interface ListState {
+  query: Record<string, string>;
+  /** Parameters of the path. */
+  of?: Record<string, string>;
+  choices?: Choices;
+  /** What is wrong with a filter. */
+  problem?: Problem;
+}
+
 export function listContent(
   visit: DashboardVisit,
   operation: Operation,
-  query: Record<string, string>,
   { data, has_more, total_count }: ListReply,
-  of?: Record<string, string>,
+  { query, of = {}, choices = {}, problem }: ListState,
 ): Html {
   const { catalog, reader } = visit;
   const path = addressOf(catalog, operation);
@@ -131,13 +144,21 @@ export function listContent(
   const { previous, next } = cursorsBeside({ data, has_more }, query);
   const page = (cursor: Record<string, string>) =>
     `${path}?${new URLSearchParams({ ...withoutCursor(given), ...cursor })}`;
-  return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="/dashboard/do/${one.name}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
-${filterForm(visit, operation, query, of)}
-${listTable(visit, operation, data, nothing(catalog, creates, Object.keys(withoutCursor(query)).length > 0))}
-<p class="pages">${total_count !== undefined && html`<span>${counted(total_count, reader)} in all</span>`}
+  const is_filtered = Object.keys(withoutCursor(query)).some((name) => name !== 'brand_id');
+  return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="${formAddress(one, given)}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
+${filterForm(visit, operation, { query, of, choices, problem })}
+${!problem && listTable(visit, operation, data, nothing(catalog, operation, creates, given, is_filtered))}
+<p class="pages">${data.length > 0 && total_count !== undefined && html`<span>${counted(total_count, reader)} in all</span>`}
 ${previous && html`<a href="${page(previous)}">Previous page</a>`}
 ${next && html`<a href="${page(next)}">Next page</a>`}
 ${operation.stream && data.length > 0 && html`<a href="/dashboard/file/${operation.name}?${new URLSearchParams({ ...withoutCursor(given), format: 'csv' })}">All as CSV</a>`}</p>`;
+}
+
+/** The form that makes a record of a list, which belongs to what the list was narrowed to. */
+export function formAddress(create: Operation, given: Record<string, string>): string {
+  const { properties = {} } = schemaOf(create, 'body');
+  const own = Object.entries(given).filter(([name]) => name.endsWith('_id') && properties[name]);
+  return `/dashboard/do/${create.name}${own.length > 0 ? `?${new URLSearchParams(own)}` : ''}`;
 }
 
 const withoutCursor = ({
@@ -147,45 +168,36 @@ const withoutCursor = ({
   ...rest
 }: Record<string, string>): Record<string, string> => rest;
 
-/** Where a list or a view is. */
-export const addressOf = (catalog: Catalog, { name, tag }: Operation): string =>
-  name === `${tag}.list` && paramsOf(catalog.operations.get(name) as Operation).length === 0
-    ? `/dashboard/${tag}`
-    : `/dashboard/see/${name}`;
-
-const nothing = (catalog: Catalog, creates: Operation[], is_filtered: boolean): Html | string => {
-  if (is_filtered) return 'Nothing matches these filters. Change or clear them.';
-  const [first] = creates;
-  return first
-    ? html`There is nothing here yet. <a href="/dashboard/do/${first.name}">${actionTitle(catalog, first)}</a>`
-    : 'There is nothing here yet.';
+/** Where records come from that people seldom make by hand. */
+const come_from: Record<string, string> = {
+  sales: 'Sales come from your billing processor, from your server, or from the form above.',
+  refunds: 'A sale is refunded on its page.',
+  commissions: 'Sales of partners earn them, by the rules.',
+  payouts: 'The payout run creates them.',
+  clicks: 'They are counted when visitors follow the links of partners.',
+  referrals: 'Visitors who follow a link of a partner become referrals.',
+  customers: 'Visitors who sign up become customers, once your website or your server says so.',
+  risk_flags: 'They are raised by themselves when something looks wrong.',
+  events: 'Everything that happens is listed here.',
+  processor_events: 'What a billing processor sends is listed here, once one is connected.',
+  sequences: 'Each prospect of a launched campaign has one.',
+  threads: 'A conversation begins when a campaign is launched.',
 };
 
-/** The filters, folded unless one is set. */
-function filterForm(
-  visit: DashboardVisit,
-  operation: Operation,
-  query: Record<string, string>,
-  of: Record<string, string> = {},
-): Html | false {
-  const fields = filtersOf(operation);
-  if (fields.length === 0) return false;
-  const is_set = fields.some(({ name }) => query[name]);
-  const shown = typedOf(fields, query);
-  return html`<details class="filters"${is_set && html` open`}><summary>Filters</summary>
-<form class="inline" action="${addressOf(visit.catalog, operation)}">
-${Object.entries(of).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${fields.map(({ name, label, options, kind }) => {
-  const id = `filter-${name}`;
-  const choices = kind === 'boolean' ? ['true', 'false'] : options;
-  return html`<div class="field"><label for="${id}">${label}${kind === 'time' && ' (UTC)'}</label>${
-    choices.length > 0
-      ? html`<select id="${id}" name="${name}"><option value="">Any</option>${choices.map((one) => html`<option${one === query[name] && html` selected`}>${one}</option>`)}</select>`
-      : html`<input id="${id}" name="${name}" value="${shown[name]}"${kind === 'time' && html` type="datetime-local" step="any"`}>`
-  }</div>`;
-})}
-<button>Filter</button><a href="${addressOf(visit.catalog, operation)}?${new URLSearchParams(of)}">Clear</a>
-</form></details>`;
+function nothing(
+  catalog: Catalog,
+  { tag }: Operation,
+  creates: Operation[],
+  given: Record<string, string>,
+  is_filtered: boolean,
+): Html | string {
+  if (is_filtered) return 'Nothing matches these filters. Change or clear them.';
+  const [first] = creates;
+  const said = come_from[tag];
+  if (said !== undefined) return `There is nothing here yet. ${said}`;
+  return first
+    ? html`There is nothing here yet. <a href="${formAddress(first, given)}">${actionTitle(catalog, first)}</a>`
+    : 'There is nothing here yet.';
 }
 
 /** The query of a page: texts that are not empty, each once. */

@@ -5,40 +5,43 @@ import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
-import { notFound, Problem } from '../core/values/problem.ts';
-import { type Html, html } from '../pages/html.ts';
+import { notFound } from '../core/values/problem.ts';
+import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
-import { type Reply, sendFile, type Use } from '../pages/run.ts';
+import { type Reply, sendFile } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { mountAccount } from './account.ts';
 import { boardPage } from './board.ts';
 import { campaignContent } from './campaign.ts';
-import { actionTitle, catalogOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
+import { catalogOf, paramsOf } from './catalog.ts';
 import { requireConfirmed } from './form_page.ts';
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
 import { inputOf, operationOf } from './input.ts';
 import { integrationsPage } from './integrations.ts';
-import { expansionOf, listContent, queryOf } from './list_page.ts';
+import { expansionOf, queryOf } from './list_page.ts';
 import { maturingPage } from './maturing.ts';
 import { mountForms } from './mount_forms.ts';
+import { titleOf, withNames } from './named.ts';
 import { changeService, showService } from './operator.ts';
 import { partnerContent } from './partner.ts';
 import { payoutRunPage } from './payout_run.ts';
-import { nameOf, type RecordPage, recordContent, recordFacts } from './record_page.ts';
+import { doneNotice, type RecordPage, recordContent } from './record_page.ts';
 import { relatedContent } from './related.ts';
 import { reportsPage } from './reports.ts';
 import { reviewPage } from './review.ts';
 import { flagContent, riskPage } from './risk.ts';
 import { isOperator, needsCode } from './roles.ts';
 import { searched } from './search.ts';
+import { see } from './see.ts';
 import { settingsPage } from './settings.ts';
 import { sendTaxForm } from './tax_form.ts';
 import { inboxPage, threadContent } from './threads.ts';
 import { hrefOf } from './values.ts';
 import { type DashboardVisit, program_cookie, readPage, type Visiting, visitOf } from './visit.ts';
 import { deliveryContent, endpointContent, webhooksPage } from './webhooks.ts';
+import { commissionContent, saleContent } from './why.ts';
 
 export function mountDashboard(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const catalog = catalogOf(operations);
@@ -113,20 +116,16 @@ const by_hand: Record<string, (visit: DashboardVisit) => Promise<DashboardPage>>
 /** Records whose page brings more together than their fields and lists. */
 const records_by_hand: Record<string, RecordPage> = {
   campaigns: campaignContent,
+  commissions: commissionContent,
   partners: partnerContent,
   risk_flags: flagContent,
+  sales: saleContent,
   threads: threadContent,
   webhook_deliveries: deliveryContent,
   webhook_endpoints: endpointContent,
   recruitment_webhook_deliveries: deliveryContent,
   recruitment_webhook_endpoints: endpointContent,
 };
-
-/** What a form did that led here. */
-function doneNotice({ request, catalog }: DashboardVisit): Html | undefined {
-  const done = catalog.operations.get(queryOf(request.query).done ?? '');
-  return done && notice(`Done: ${actionTitle(catalog, done)}.`);
-}
 
 function mountReads(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard', async (request, reply) => {
@@ -179,7 +178,8 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const operation = operationOf(visit, `${tag}.get`, true);
     const [param = 'id'] = paramsOf(operation);
     const { record, content, chosen } = await readPage(visit, async (use, _, tx) => {
-      const record: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
+      const read: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
+      const [record] = (await withNames(visit, use, [read], read.program_id)) as [Reply];
       const make = records_by_hand[tag];
       return {
         record,
@@ -189,7 +189,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
       };
     });
     return sendDashboard(reply, visit, {
-      title: nameOf(record),
+      title: titleOf(visit, tag, record),
       content: html`${doneNotice(visit)}${content}`,
       at: tag,
       chosen,
@@ -214,75 +214,3 @@ function mountService(app: FastifyInstance, visiting: Visiting): void {
   app.get('/dashboard/service', async (request, reply) => showService(operating(request), reply));
   app.post('/dashboard/service/jobs', async (request, reply) => changeService(operating(request), reply));
 }
-
-/** Shows what a GET answers: a list as a table, anything else as a record. */
-async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operation): Promise<FastifyReply> {
-  const { catalog, request } = visit;
-  const { params, query: given } = inputOf(operation, request);
-  if (operation.file?.only && paramsOf(operation).every((name) => name in params))
-    return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams({ ...params, ...given })}`, 303);
-  const properties = schemaOf(operation, 'query').properties ?? {};
-  const title = actionTitle(catalog, operation);
-  const is_list = schemaOf(operation, 'reply').properties?.data !== undefined;
-  const { answer, query, chosen } = await readPage(visit, async (use, { program_id }) => {
-    const query: Record<string, string> = { ...given };
-    if (properties.program_id && program_id !== undefined) query.program_id = program_id;
-    if (properties.limit && is_list) Object.assign(query, { limit: '25' }, expansionOf(operation));
-    const brand_id = await brandFor(operation, query, use);
-    if (brand_id !== undefined) query.brand_id = brand_id;
-    const reply_or_problem: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
-    return { answer: reply_or_problem, query };
-  });
-  if (answer instanceof Problem)
-    return sendDashboard(
-      reply,
-      visit,
-      {
-        title,
-        content: html`${notice(answer.message, true)}${askForm(operation, { ...params, ...given })}`,
-        at: operation.tag,
-        chosen,
-      },
-      answer.status,
-    );
-  const content = is_list
-    ? listContent(
-        visit,
-        operation,
-        { ...given, ...(query.brand_id ? { brand_id: query.brand_id } : {}) },
-        answer,
-        params,
-      )
-    : html`${recordFacts(visit, answer)}`;
-  return sendDashboard(reply, visit, {
-    title: is_list ? listTitle(operation.tag) : title,
-    content,
-    at: operation.tag,
-    chosen,
-  });
-}
-
-/** A list of one brand shows the first one, unless another is asked for. */
-async function brandFor(operation: Operation, query: Record<string, string>, use: Use): Promise<string | undefined> {
-  const is_needed = schemaOf(operation, 'query').required?.includes('brand_id') && query.brand_id === undefined;
-  if (!is_needed) return undefined;
-  const { data } = await use('brands.list', { query: { limit: 1 } });
-  return data[0]?.id;
-}
-
-const problemOfInput = (error: unknown): Problem => {
-  if (error instanceof Problem && error.status === 400) return error;
-  throw error;
-};
-
-/** Asks for what a view needs to know. */
-const askForm = (operation: Operation, given: Record<string, string>) => {
-  const asked = [
-    ...Object.keys(schemaOf(operation, 'params').properties ?? {}),
-    ...Object.keys(schemaOf(operation, 'query').properties ?? {}),
-  ];
-  return html`<form class="stacked" action="/dashboard/see/${operation.name}">${asked.map(
-    (name) =>
-      html`<div class="field"><label for="ask-${name}">${name}</label><input id="ask-${name}" name="${name}" value="${given[name]}"></div>`,
-  )}<div><button>Show</button></div></form>`;
-};

@@ -23,7 +23,7 @@ export async function partnerContent(visit: DashboardVisit, partner: Record_, us
   ]);
   const told = [...first, ...reasons.filter((name) => partner[name] !== null)];
   return html`${balanceCards(visit, balances)}
-${actionList(visit, 'partners', { id })}
+${actionList(visit, 'partners', { id }, partner)}
 ${facts(told.map((name) => [words(name.replace(/_id$/, '')), shown(visit, name, partner[name], partner)]))}
 <details><summary>All fields</summary>${recordFacts(visit, partner, told)}</details>
 ${below}

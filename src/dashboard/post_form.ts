@@ -36,8 +36,9 @@ const pages = /^\/dashboard\/[a-z_]+(?:\/[a-z_]+_[0-9a-z]{26})?$/;
 export const pageIn = (path: string | undefined): string | undefined =>
   path !== undefined && pages.test(path) ? path : undefined;
 
-/** The page that a form says to show afterwards, with what was done; undefined where it says none. */
+/** The page that a form says to show afterwards, with what was done, and to which record; undefined where it says none. */
 export const backOf = (sent: URLSearchParams, done: string): string | undefined => {
   const back = pageIn(sent.get('back') ?? undefined);
-  return back && `${back}?${new URLSearchParams({ done })}`;
+  const of = sent.get('path:id');
+  return back && `${back}?${new URLSearchParams({ done, ...(of === null || back.endsWith(of) ? {} : { of }) })}`;
 };

@@ -7,22 +7,35 @@ import { notice } from '../pages/layout.ts';
 import type { Use } from '../pages/run.ts';
 import { facts } from '../pages/table.ts';
 import { isBelow } from './below.ts';
-import { actionsOn, actionTitle, listsOf, listTitle, viewsOf } from './catalog.ts';
-import { addressOf } from './list_page.ts';
+import { actionsOn, actionTitle, addressOf, listsOf, listTitle, viewsOf } from './catalog.ts';
+import { queryOf } from './list_page.ts';
+import { isPossible } from './possible.ts';
 import { mayDo, mayRun } from './roles.ts';
-import { type Record_, shown } from './values.ts';
+import { hrefOf, type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** Makes the page of a record by hand. */
 export type RecordPage = (visit: DashboardVisit, record: Record_, use: Use, tx: Tx) => Promise<Html>;
 
-/** The fields of a record with their values. */
-export const recordFacts = (visit: DashboardVisit, record: Record_, left_out: string[] = []): Html =>
-  facts(
+/** The fields of a record with their values, its id at the end: that is for support. */
+export const recordFacts = (visit: DashboardVisit, { id, ...fields }: Record_, left_out: string[] = []): Html => {
+  const record = { ...fields, ...(id === undefined ? {} : { id }) };
+  return facts(
     Object.entries(record)
       .filter(([name]) => name !== 'object' && !left_out.includes(name) && !(`${name}_id` in record))
       .map(([name, value]) => [words(name.replace(/_id$/, '')), shown(visit, name, value, record)]),
   );
+};
+
+/** What a form did that led here, and to which record. */
+export function doneNotice({ request, catalog }: DashboardVisit): Html | undefined {
+  const { done = '', of = '' } = queryOf(request.query);
+  const operation = catalog.operations.get(done);
+  const href = hrefOf(catalog, of);
+  return (
+    operation && notice(html`Done: ${actionTitle(catalog, operation)}.${href && html` <a href="${href}">Show it</a>`}`)
+  );
+}
 
 /** True while a worker is at it. */
 const isUnderWay = (value: unknown): boolean =>
@@ -39,27 +52,22 @@ ${notice(html`This is being worked on. <a href="">Load the page again</a> to see
 ${content}
 </div>`;
 
-/** The name of a record, as people know it. */
-export const nameOf = (record: Record_): string =>
-  ['name', 'email', 'handle', 'title', 'code', 'url', 'subject', 'id']
-    .map((name) => record[name])
-    .find((value) => typeof value === 'string' && value !== '') as string;
-
 export const recordContent = (visit: DashboardVisit, tag: string, id: string, record: Record_, below: Html): Html =>
-  html`${actionList(visit, tag, { id })}${isUnderWay(record) ? underWay(recordFacts(visit, record)) : recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
+  html`${actionList(visit, tag, { id }, record)}${isUnderWay(record) ? underWay(recordFacts(visit, record)) : recordFacts(visit, record)}${below}${links(visit, tag, id)}`;
 
 /**
- * Buttons for what the role may do. The operation itself refuses what a state does not allow.
+ * Buttons for what the role may do, and the state of the record allows.
  * @param by_hand those that the page has a form for, by their names without the noun
  */
 export function actionList(
   { catalog, role }: DashboardVisit,
   tag: string,
   params: Record<string, string>,
+  record: Record_,
   by_hand: string[] = [],
 ): Html | false {
   const actions = actionsOn(catalog, tag).filter(
-    (one) => mayRun(role, one) && !by_hand.includes(one.name.slice(tag.length + 1)),
+    (one) => mayRun(role, one) && isPossible(one.name, record) && !by_hand.includes(one.name.slice(tag.length + 1)),
   );
   if (actions.length === 0) return false;
   return html`<ul class="actions">${actions.map(

@@ -1,11 +1,13 @@
 /** What stands below a record, besides its fields: the lists and the views that people look at together with it. */
+import type { Operation } from '../core/resource/operation.ts';
 import type { Problem } from '../core/values/problem.ts';
 import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
 import { below } from './below.ts';
-import { listTitle, paramsOf, schemaOf } from './catalog.ts';
-import { addressOf, expansionOf, listTable } from './list_page.ts';
+import { actionTitle, addressOf, createsOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
+import { expansionOf, formAddress, listTable } from './list_page.ts';
+import { withNames } from './named.ts';
 import { recordFacts } from './record_page.ts';
 import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
@@ -43,11 +45,29 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
     answer.status !== 'none' &&
     html`<p><a href="/dashboard/tax_form?partner_id=${id}">Download the form</a></p>`;
   const is_list = Array.isArray(answer.data);
+  const program_id = typeof record.program_id === 'string' ? record.program_id : undefined;
+  const narrowed = filter ? { [filter]: id } : {};
+  const create =
+    filter && createsOf(visit.catalog, operation.tag).find((one) => isOf(one, filter) && mayDo(visit.role, one.scope));
   const content = is_list
-    ? listTable(visit, operation, answer.data, 'None yet.', filter ? [filter] : [])
-    : recordFacts(visit, answer);
-  return html`<h2>${title}</h2>${content}${form}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`;
+    ? listTable(
+        visit,
+        operation,
+        await withNames(visit, use, answer.data, program_id),
+        'None yet.',
+        Object.keys(narrowed),
+      )
+    : recordFacts(
+        visit,
+        answer,
+        Object.keys(answer).filter((name) => answer[name] === id),
+      );
+  return html`<h2>${title}</h2>${content}${form}${create && html`<p><a href="${formAddress(create, narrowed)}">${actionTitle(visit.catalog, create)}</a></p>`}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`;
 }
+
+/** Whether what an operation makes can belong to the record, by the field that a list is narrowed by. */
+const isOf = (create: Operation, filter: string): boolean =>
+  schemaOf(create, 'body').properties?.[filter] !== undefined;
 
 /** `Payout method` of `partners.get_payout_method`. */
 const viewTitle = (name: string): string => words((name.split('.')[1] as string).replace(/^(?:get|list)_/, ''));

@@ -129,7 +129,7 @@ export async function endpointContent(visit: DashboardVisit, endpoint: Record_, 
   const of_deliveries = tag.replace('endpoints', 'deliveries');
   const back = `/dashboard/${tag}/${id}`;
   const on = { params: { id }, back };
-  return html`${actionList(visit, tag, { id }, ['ping', 'replay', 'rotate_secret', endpoint.status === 'enabled' ? 'enable' : 'disable'])}
+  return html`${actionList(visit, tag, { id }, endpoint, ['ping', 'replay', 'rotate_secret', endpoint.status === 'enabled' ? 'enable' : 'disable'])}
 ${recordFacts(visit, { ...endpoint, event_types: (endpoint.event_types as string[]).length === 0 ? 'All' : endpoint.event_types })}
 <h2>Log</h2>${statusLinks(back, wanted)}
 ${deliveryTable(visit, data, of_deliveries, true)}

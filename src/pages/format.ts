@@ -77,6 +77,8 @@ const spelled: Record<string, string> = {
   qr: 'QR',
   bps: '',
   epc: 'EPC',
+  youtube: 'YouTube',
+  tiktok: 'TikTok',
   minor: '',
 };
 

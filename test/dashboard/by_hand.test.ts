@@ -134,9 +134,75 @@ t.test('a partner page has the balances and all that belongs to the partner', as
     page.text,
     /Engines <b>.*ADA10.*Customers .*Commissions .*Payouts .*Tax form .*Risk flags .*Events .*affiliate\.updated/,
   );
-  t.match(page.text, /Audit.*partners\.update/);
+  t.match(page.text, /Audit.*Update a partner/);
   t.notMatch(page.html, 'Engines <b>');
   t.equal((await stranger.get(`/dashboard/partners/${partner.id}`)).status, 404);
+});
+
+t.test('a search finds a record by what people know it by, and says where it looked', async (t) => {
+  const sale: Json = await shop.sale({ partner_id: partner.id, external_charge_id: 'ch_Wanted' });
+  const link: Json = await shop.link(partner, { value: 'Spring-2026' });
+  const coupon: Json = await shop.coupon({ partner_id: partner.id, code: 'SPRING5' });
+  for (const [q, href] of [
+    [String(partner.handle).toUpperCase(), `/dashboard/partners/${partner.id}`],
+    ['ch_Wanted', `/dashboard/sales/${sale.id ?? sale.sale?.id}`],
+    ['spring-2026', `/dashboard/links/${link.id}`],
+    ['spring5', `/dashboard/coupons/${coupon.id}`],
+  ] as const)
+    t.ok((await owner.get(`/dashboard/search?q=${q}`)).links.includes(href), q);
+  const none = await owner.get('/dashboard/search?q=nobody');
+  t.equal(none.status, 200);
+  t.match(none.text, /Nothing in this program is “nobody”/);
+  t.match((await stranger.get(`/dashboard/search?q=${partner.handle}`)).text, /Nothing in this program/);
+});
+
+t.test('a list takes an email address for an id, and says beside the filter what is wrong with it', async (t) => {
+  const list = await owner.get('/dashboard/commissions');
+  const filters = list.forms.find(({ action }) => action === '/dashboard/commissions');
+  const found = await owner.submit(filters, { partner_id: partner.email, status: 'pending' });
+  t.match(found.text, /ada@partner\.example\.com.* in all/);
+  t.notMatch(found.text, /com_…|sale_…/, 'records are shown by what they are');
+  const nobody = await owner.submit(filters, { partner_id: 'nobody@example.com' });
+  t.equal(nobody.status, 400);
+  t.match(nobody.html, /id="filter-partner_id"[^>]*value="nobody@example.com"[^>]* aria-invalid="true"/);
+  t.match(nobody.html, /id="filter-partner_id-error">Nobody has the email address/);
+  const wrong = await owner.get('/dashboard/partners?email=Ada&status=active');
+  t.equal(wrong.status, 400);
+  t.match(wrong.html, /id="filter-email-error"/);
+  t.equal(wrong.forms.find(({ action }) => action === '/dashboard/partners')?.fields.status, 'active');
+  for (const tag of ['prospects', 'lists', 'campaigns', 'threads', 'searches', 'imports']) {
+    const page = await stranger.get(`/dashboard/${tag}`);
+    t.equal(page.status, 200);
+    t.match(page.text, /There is no brand yet/, tag);
+  }
+  const path = `/dashboard/do/lists.create?brand_id=${outreach.brand_id}`;
+  t.ok((await owner.get('/dashboard/lists')).links.includes(path), 'what is made belongs to what is shown');
+  t.match((await owner.get('/dashboard/audit_log')).text, /Create a coupon/);
+});
+
+t.test('a commission says why it is what it is, and offers what its state allows', async (t) => {
+  const [commission] = (await shop.list('commissions', 'status=pending')) as [Json];
+  const path = `/dashboard/commissions/${commission.id}`;
+  const page = await owner.get(path);
+  t.match(page.text, /Commission of .*Why this amount The rate is 20 % of/);
+  t.match(page.text, /The rate applies to .*Rule Outcome Why/);
+  t.notMatch(page.html, /<pre/);
+  const can = ({ links }: Page, action: string) =>
+    links.includes(`/dashboard/do/commissions.${action}?id=${commission.id}`);
+  t.same(
+    ['approve', 'hold', 'void', 'release'].map((action) => can(page, action)),
+    [true, true, true, false],
+  );
+  await merchant.post(`/v1/commissions/${commission.id}/hold`);
+  const held = await owner.get(path);
+  t.same(
+    ['approve', 'hold', 'void', 'release'].map((action) => can(held, action)),
+    [false, false, true, true],
+  );
+  t.match(
+    (await owner.get(`/dashboard/sales/${commission.sale_id}`)).text,
+    /Why it is credited and paid so .*The rate applies to/,
+  );
 });
 
 t.test('the inbox shows replies as text, and answers and corrects them', async (t) => {

@@ -1,0 +1,86 @@
+/** The names of records that others point to: of those that there are few of, read at once. */
+import { dayText, money, words } from '../pages/format.ts';
+import type { Use } from '../pages/run.ts';
+import { nounOfTag, prefixOf, schemaOf } from './catalog.ts';
+import { mayDo } from './roles.ts';
+import type { Record_ } from './values.ts';
+import type { DashboardVisit } from './visit.ts';
+
+/** The lists that have few records, by the prefix of their ids. */
+const lists: Record<string, string> = {
+  prg: 'programs',
+  usr: 'users',
+  key: 'api_keys',
+  grp: 'groups',
+  flw: 'rules',
+  fbr: 'brands',
+  fin: 'inboxes',
+};
+
+const most = 100;
+
+/** What people know a record by; undefined where it has no name. */
+export const nameIn = (record: Record_): string | undefined =>
+  ['name', 'email', 'handle', 'code', 'value', 'key']
+    .map((one) => record[one])
+    .find((one): one is string => typeof one === 'string' && one !== '');
+
+const titles = 'name email handle title code url subject event_type type'.split(' ');
+
+/** The title of a record's page: its name, or what it is, with its amount or its day. */
+export function titleOf(visit: DashboardVisit, tag: string, record: Record_): string {
+  const name = titles.map((one) => record[one]).find((value) => typeof value === 'string' && value !== '');
+  if (typeof name === 'string') return name;
+  const noun = words(nounOfTag(visit.catalog, tag) ?? tag);
+  const { amount_minor, currency, created_at } = record;
+  if (typeof amount_minor === 'number' && typeof currency === 'string')
+    return `${noun} of ${money(amount_minor, currency, visit.reader)}`;
+  return typeof created_at === 'string' ? `${noun} of ${dayText(created_at, visit.reader)}` : noun;
+}
+
+/** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names. */
+export async function withNames(
+  visit: DashboardVisit,
+  use: Use,
+  rows: Record_[],
+  program_id: string | undefined,
+): Promise<Record_[]> {
+  const { catalog, role } = visit;
+  const unnamed = (row: Record_) =>
+    Object.entries(row).filter(
+      (entry): entry is [string, string] =>
+        entry[0].endsWith('_id') && typeof entry[1] === 'string' && !row[entry[0].slice(0, -'_id'.length)],
+    );
+  const found = new Map<string, Record_>();
+  for (const prefix of new Set(rows.flatMap((row) => unnamed(row).map(([, id]) => prefixOf(id) ?? '')))) {
+    const list = catalog.operations.get(`${lists[prefix]}.list`);
+    if (!list || !mayDo(role, list.scope)) continue;
+    const { properties = {}, required = [] } = schemaOf(list, 'query');
+    if (required.includes('program_id') && program_id === undefined) continue;
+    const { data } = await use(list.name, {
+      query: { limit: most, ...(properties.program_id && program_id !== undefined ? { program_id } : {}) },
+    });
+    for (const record of data as Record_[]) found.set(String(record.id), record);
+  }
+  return rows.map((row) => {
+    const named = unnamed(row).flatMap(([name, id]) => {
+      const record = found.get(id);
+      return record === undefined ? [] : [[name.slice(0, -'_id'.length), record]];
+    });
+    return { ...row, ...titled(visit, row), ...Object.fromEntries(named) };
+  });
+}
+
+/** The records that a row has beside its ids, with a name for those that have none: `Sale of $100.00`. */
+function titled(visit: DashboardVisit, row: Record_): Record_ {
+  const related = Object.entries(row).filter((entry): entry is [string, Record_] => {
+    const [name, value] = entry;
+    return typeof value === 'object' && value !== null && typeof row[`${name}_id`] === 'string';
+  });
+  return Object.fromEntries(
+    related.map(([name, record]) => {
+      const tag = visit.catalog.tagOf(prefixOf(String(record.id)) ?? '') ?? name;
+      return [name, nameIn(record) === undefined ? { ...record, name: titleOf(visit, tag, record) } : record];
+    }),
+  );
+}

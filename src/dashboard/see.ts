@@ -1,0 +1,150 @@
+/** The page of a GET: a list as a table, anything else as a record. */
+import type { FastifyReply } from 'fastify';
+import type { Operation } from '../core/resource/operation.ts';
+import { Problem } from '../core/values/problem.ts';
+import { words } from '../pages/format.ts';
+import { type Html, html } from '../pages/html.ts';
+import { notice } from '../pages/layout.ts';
+import type { Reply, Use } from '../pages/run.ts';
+import { chooser, noBrand } from './board.ts';
+import { actionTitle, addressOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
+import { choicesOf, filtersOf, found_by_email } from './filters.ts';
+import { sendDashboard } from './frame.ts';
+import { inputOf } from './input.ts';
+import { expansionOf, type ListReply, listContent } from './list_page.ts';
+import { withNames } from './named.ts';
+import { doneNotice, recordFacts } from './record_page.ts';
+import type { Record_ } from './values.ts';
+import { type DashboardVisit, readPage } from './visit.ts';
+
+export async function see(reply: FastifyReply, visit: DashboardVisit, operation: Operation): Promise<FastifyReply> {
+  const { params, query } = inputOf(operation, visit.request);
+  if (operation.file?.only && paramsOf(operation).every((name) => name in params))
+    return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams({ ...params, ...query })}`, 303);
+  const is_list = schemaOf(operation, 'reply').properties?.data !== undefined;
+  const given = Object.fromEntries(Object.entries(query).filter(([name]) => name !== 'done'));
+  const { shown, chosen } = await readPage(visit, async (use, { program_id }) => ({
+    shown: await (is_list ? seeList : seeRecord)(visit, use, operation, { params, given, program_id }),
+  }));
+  const { content, status = 200 } = shown;
+  const title = is_list ? listTitle(operation.tag) : viewTitle(actionTitle(visit.catalog, operation));
+  return sendDashboard(
+    reply,
+    visit,
+    { title, content: html`${doneNotice(visit)}${content}`, at: operation.tag, chosen },
+    status,
+  );
+}
+
+/** `Plan` of `Retrieve the plan`: the name of what is shown. */
+const viewTitle = (title: string): string => {
+  const noun = title.replace(/^Retrieve (?:an?|the) /, '');
+  return noun.charAt(0).toUpperCase() + noun.slice(1);
+};
+
+interface Asked {
+  params: Record<string, string>;
+  given: Record<string, string>;
+  program_id: string | undefined;
+}
+
+interface Seen {
+  content: Html;
+  status?: number;
+}
+
+/** The parameters of a query that the page sets itself. */
+function scopeOf(operation: Operation, program_id: string | undefined): Record<string, string> {
+  const { properties = {} } = schemaOf(operation, 'query');
+  return properties.program_id && program_id !== undefined ? { program_id } : {};
+}
+
+async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
+  const { params, given, program_id } = asked;
+  const query = { ...given, ...scopeOf(operation, program_id) };
+  const answer: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
+  if (answer instanceof Problem) return asking(operation, { ...params, ...given }, answer);
+  const [named] = await withNames(visit, use, [answer], program_id);
+  return { content: recordFacts(visit, named as Record_) };
+}
+
+async function seeList(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
+  const { params, given, program_id } = asked;
+  const { properties = {} } = schemaOf(operation, 'query');
+  const scope = scopeOf(operation, program_id);
+  const brands = await brandsFor(operation, use);
+  if (brands?.length === 0) return { content: noBrand(visit) };
+  const brand_id = given.brand_id ?? brands?.[0]?.id;
+  const query = { ...given, ...(typeof brand_id === 'string' ? { brand_id } : {}) };
+  const choices = await choicesOf(visit, use, operation, { ...scope, brand_id: query.brand_id });
+  const answer: ListReply | Problem = await withIds(use, query, program_id)
+    .then((found) =>
+      use(operation.name, {
+        params,
+        query: { ...found, ...scope, ...(properties.limit ? { limit: '25', ...expansionOf(operation) } : {}) },
+      }),
+    )
+    .catch(problemOfInput);
+  if (answer instanceof Problem) {
+    const { param = '' } = answer.details;
+    if (!(param in query) || !filtersOf(operation).some(({ name }) => name === param))
+      return asking(operation, { ...params, ...given }, answer);
+    const nothing = { data: [], has_more: false };
+    return {
+      content: listContent(visit, operation, nothing, { query, of: params, choices, problem: answer }),
+      status: answer.status,
+    };
+  }
+  const data = await withNames(visit, use, answer.data, program_id);
+  return {
+    content: html`${brands && brands.length > 1 && chooser(addressOf(visit.catalog, operation), brands, String(brand_id))}${listContent(visit, operation, { ...answer, data }, { query, of: params, choices })}`,
+  };
+}
+
+/** The brands to choose from, where a list is of one: it shows the first, unless another is asked for. */
+async function brandsFor(operation: Operation, use: Use): Promise<Record_[] | undefined> {
+  if (!schemaOf(operation, 'query').required?.includes('brand_id')) return undefined;
+  const { data } = await use('brands.list', { query: { limit: 100 } });
+  return data;
+}
+
+/** Puts ids in place of the email addresses that stand for them. @throws Problem that names the filter */
+async function withIds(
+  use: Use,
+  query: Record<string, string>,
+  program_id: string | undefined,
+): Promise<Record<string, string>> {
+  const found = { ...query };
+  for (const [name, plural] of Object.entries(found_by_email)) {
+    const email = query[name];
+    if (!email?.includes('@') || program_id === undefined) continue;
+    const { data } = await use(`${plural}.list`, { query: { program_id, email, limit: 1 } }).catch(problemOfInput);
+    const id = data?.[0]?.id;
+    if (typeof id !== 'string')
+      throw new Problem('invalid_parameter', `Nobody has the email address “${email}” in this program.`, {
+        param: name,
+      });
+    found[name] = id;
+  }
+  return found;
+}
+
+const problemOfInput = (error: unknown): Problem => {
+  if (error instanceof Problem && error.status === 400) return error;
+  throw error;
+};
+
+/** Asks for what a view needs to know. */
+const asking = (operation: Operation, given: Record<string, string>, problem: Problem): Seen => {
+  const asked = [
+    ...Object.keys(schemaOf(operation, 'params').properties ?? {}),
+    ...filtersOf(operation).map(({ name }) => name),
+  ];
+  return {
+    status: problem.status,
+    content: html`${notice(problem.message, true)}<form class="stacked" action="/dashboard/see/${operation.name}">${asked.map(
+      (name) =>
+        html`<div class="field"><label for="ask-${name}">${words(name)}</label><input id="ask-${name}" name="${name}" value="${given[name]}"></div>`,
+    )}<div><button>Show</button></div></form>`,
+  };
+};
