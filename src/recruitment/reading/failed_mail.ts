@@ -12,14 +12,21 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
-import { pausedUntil, pauseFollowUps } from './auto_reply.ts';
-import { NotTheReader, no_validity, type Place } from './cursor.ts';
+import {
+  claimDue,
+  claimSetAside,
+  forget,
+  keepSetAside,
+  NotTheReader,
+  no_validity,
+  type Place,
+  type SetAside,
+} from './cursor.ts';
 import { type FolderReading, isLost, type Moves, readUid, type StoredMail, unlessLost, validityOf } from './folder.ts';
 import { type Answer, isKnown, keepInbound, lockedProspect } from './inbound.ts';
-import { findAnswered } from './match.ts';
 import { mailRead } from './metrics.ts';
-import { type Answering, classify, type Reader } from './read_mail.ts';
-import { claimDue, claimSetAside, forget, keepSetAside, type SetAside } from './set_aside.ts';
+import { type Answering, classify, findAnswered, type Reader } from './read_mail.ts';
+import { pausedUntil, pauseFollowUps } from './reply.ts';
 
 /**
  * Sets an email aside. Where it answers one of ours it is kept, for a person to look at.

@@ -11,9 +11,9 @@ import {
   no_validity,
   type Place,
   type ReadInbox,
+  uidsSetAside,
 } from './cursor.ts';
 import { mailRead } from './metrics.ts';
-import { uidsSetAside } from './set_aside.ts';
 
 /** A mail as it lies in the mailbox. */
 export interface StoredMail {

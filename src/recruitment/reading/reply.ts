@@ -1,15 +1,18 @@
 /**
- * Applies the reply of a person.
+ * Applies replies: of a person, and automatic ones.
  *
  * - What is classified with a confidence under 0.55 (0 where no word can be read) is kept and emitted as a `question` with `needs_review`, and moves the
  *   prospect to `replied` at most. A text that may ask to be taken off, under that confidence or with a failed authentication, is such a reply too, and leaves
  *   the stage: the sequence ends, nobody is barred.
  * - Certain anger of 0.8 or more, or with a wish to be taken off, bars as an unsubscribe does, where the sender is proven: by a Message-ID of ours, or an
  *   aligned pass that the inbox's own server found.
+ * - After an automatic reply of any kind follow-ups wait until the prospect is back, or somebody has looked. A return date that is over, or more than a year away,
+ *   counts as none.
  */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { least_confidence } from '../../mail/incoming/classify.ts';
 import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
 import { type Actor, nobody } from '../brands/acting.ts';
@@ -147,4 +150,48 @@ export function stageAfterReply(stage: Stage, reply_kind: ReplyKind): Stage {
   if (losses.includes(reply_kind)) return 'lost';
   if (wins.includes(reply_kind)) return stage === 'negotiating' ? stage : 'interested';
   return stage === 'found' || stage === 'contacted' ? 'replied' : stage;
+}
+
+const day_ms = 86_400_000;
+const usual_days = 5;
+/** A date further away is a mistake of somebody. */
+const most_days = 366;
+
+/** Applies an automatic reply: no event. */
+export async function applyAutoReply(
+  tx: Tx,
+  vault: Vault,
+  answer: Answer,
+): Promise<'auto_reply' | 'known' | 'unrelated'> {
+  const prospect = await lockedProspect(tx, answer.answered);
+  if (!prospect) return 'unrelated';
+  if (await isKnown(tx, vault, answer)) return 'known';
+  await proveSent(tx, answer.answered);
+  const paused_until = pausedUntil(answer.classification.resumes_on, tx.now);
+  await pauseFollowUps(tx, prospect.id, paused_until);
+  const { auto_reply_kind } = answer.classification;
+  const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', auto_reply_kind, has_text: true });
+  const data = { message_id, auto_reply_kind, paused_until };
+  recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data }]);
+  return 'auto_reply';
+}
+
+export const pauseFollowUps = (tx: Tx, prospect_id: string, paused_until: string): Promise<object[]> =>
+  tx.all(sql`
+    with open as materialized (
+      select t.id from recruitment.sequence t
+      where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.open
+      order by t.id
+      for no key update
+    )
+    update recruitment.sequence t
+    set paused_until = greatest(t.paused_until, ${paused_until}::timestamptz), updated_at = ${tx.now}::timestamptz
+    from open where ${tenant(tx)} and t.id = open.id`);
+
+/** "Pauses follow-ups to the date it names + 1 day, else 5 days." A date that is over names no absence. */
+export function pausedUntil(resumes_on: string | null, now: string): string {
+  const named = resumes_on === null ? Number.NaN : Date.parse(resumes_on) + day_ms;
+  const from_now = named - Date.parse(now);
+  const is_named = from_now > 0 && from_now <= most_days * day_ms;
+  return new Date(is_named ? named : Date.parse(now) + usual_days * day_ms).toISOString();
 }

@@ -2,45 +2,17 @@
  * Keeps mails that prove nothing for a person to look at: reports that do not name the mail that they are about, and what is forged. Anybody who knows an address
  * can write one.
  *
- * - A report is proven by the Message-ID of ours that it returns or names. A bounce that does not is believed where the mail went from this inbox to the
- *   address that it names in the last 7 days, its sender is MAILER-DAEMON or postmaster of the recipient's domain or of the inbox's servers, and the inbox's own
- *   server found that it is (`Authentication-Results`: an aligned pass of SPF, DKIM or DMARC). A pass is believed of a server that is known to write them:
- *   that of a large provider, or one that the inbox names (`authserv_id`).
- * - Any other, and a complaint without proof, is kept with `needs_review`, and changes nothing: it stops nobody and counts towards no guard.
+ * - A bounce that is not believed (`bounce.ts`), and a complaint without proof, is kept with `needs_review`, and changes nothing: it stops nobody and counts towards
+ *   no guard.
  * - What the inbox's own server found to be forged changes nothing and needs review; follow-ups wait five days. With a Message-ID of ours, that is
  *   `dmarc=fail` alone.
  */
-import { getDomain } from 'tldts';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { domainOf } from '../../core/values/fields.ts';
-import type { Bounced } from '../../mail/incoming/bounces/bounce.ts';
-import { isAuthentic, isForged } from '../../mail/incoming/message/authentication_results.ts';
-import { pausedUntil, pauseFollowUps } from './auto_reply.ts';
+import { isForged } from '../../mail/incoming/message/authentication_results.ts';
 import type { Answer } from './inbound.ts';
 import { isKnown, keepInbound, lockedProspect } from './inbound.ts';
-
-/** Servers give up after four or five days. */
-const most_age_ms = 7 * 86_400_000;
-/** Providers of mailboxes give these names to nobody. */
-const server = /^(?:mailer-daemon|postmaster|mail-daemon)@/;
-
-/**
- * Returns whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the
- * report comes from a server of the recipient's domain, of the inbox's or of the one that sends for it, as the inbox's own server found.
- */
-export function isPlausible(
-  { answered, message, authentication, own_domains }: Answer,
-  about: Bounced | undefined,
-  now: string,
-): boolean {
-  if (!about?.address || !server.test(message.from) || answered.sent_at === null) return false;
-  if (Date.parse(now) - Date.parse(answered.sent_at) > most_age_ms) return false;
-  const senders = [domainOf(about.address), ...own_domains].map(organizationOf);
-  return senders.includes(organizationOf(domainOf(message.from))) && isAuthentic(authentication);
-}
-
-const organizationOf = (domain: string): string => getDomain(domain, { allowPrivateDomains: true }) ?? domain;
+import { pausedUntil, pauseFollowUps } from './reply.ts';
 
 /** Keeps a report for a person to look at. It changes nothing else: nobody is barred, nothing stops, and it counts towards no guard. */
 export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
