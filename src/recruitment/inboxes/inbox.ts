@@ -65,3 +65,9 @@ export const inboxes = resource({
 
 export type Inbox = z.infer<typeof inboxes.record>;
 export type DisconnectedReason = NonNullable<Inbox['disconnected_reason']>;
+
+/** An inbox of any organization. */
+export interface InboxKey {
+  organization_id: string;
+  inbox_id: string;
+}

@@ -3,7 +3,7 @@ import type { Read } from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import type { ProblemCode } from '../../core/values/problem.ts';
 import { openImap } from './imap_login.ts';
-import { inboxes } from './inbox.ts';
+import { type InboxKey, inboxes } from './inbox.ts';
 import { type Login, proofsOf, timeoutsOf, tryLogin } from './login.ts';
 import { mailServerAddress } from './mail_host.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
@@ -24,20 +24,16 @@ interface Reading {
   store: Store;
   services: Services;
 }
-interface Place {
-  organization_id: string;
-  inbox_id: string;
-}
 
 /** An inbox with its stored login. @throws Problem resource_not_found */
-export const readStored = ({ organization_id, inbox_id }: Place, { store, services: { vault } }: Reading) =>
+export const readStored = ({ organization_id, inbox_id }: InboxKey, { store, services: { vault } }: Reading) =>
   transaction(store, { organization_id, request_id: null }, (tx) => storedLogin(tx, inbox_id, vault));
 
 /**
  * Returns the proofs of a stored login. A refresh token that the provider replaced is stored at once.
  * @throws Problem oauth_failed
  */
-export async function proveStored({ organization_id, inbox_id }: Place, login: Login, { store, services }: Reading) {
+export async function proveStored({ organization_id, inbox_id }: InboxKey, login: Login, { store, services }: Reading) {
   const { proofs, secrets } = await proofsOf(login, services);
   if (secrets !== login.secrets)
     await transaction(store, { organization_id, request_id: null }, (tx) =>
@@ -51,7 +47,7 @@ export async function proveStored({ organization_id, inbox_id }: Place, login: L
  * @param silence_ms how long the server may be silent that owes an answer, where it is not as long as a login may take
  * @throws LoginRefused, Problem, or whatever says why the server cannot be used
  */
-export async function openStoredImap(place: Place, context: Reading, silence_ms?: number) {
+export async function openStoredImap(place: InboxKey, context: Reading, silence_ms?: number) {
   const { inbox, login } = await readStored(place, context);
   const { imap } = await proveStored(place, login, context);
   const address = await mailServerAddress('imap', login.imap, context.services);

@@ -2,15 +2,17 @@
  * The IMAP connection of one inbox: reads what is new, and waits for more. INBOX is watched by IDLE, or asked every 15 seconds where the server has none, or ends it
  * at once again and again; the junk folder is looked into every minute. A server may take 90 seconds for an answer, and meanwhile holds nobody else.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import { domainOf } from '../../core/values/fields.ts';
 import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { openStoredImap } from '../inboxes/try_stored.ts';
 import type { Classifier } from './classifier.ts';
-import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
+import { beginReading, NotTheReader } from './cursor.ts';
 import { readSetAside, setAside } from './failed_mail.ts';
 import { failureOf, giveBack } from './failure.ts';
 import { type FolderReading, readFolder, unlessLost } from './folder.ts';
@@ -24,7 +26,7 @@ export interface Sharing {
   classifier: Classifier;
   opened(): void;
   /** The inbox was read up to now. */
-  seen(inbox: ReadInbox): void;
+  seen(inbox: InboxKey): void;
 }
 
 interface Pace {
@@ -43,7 +45,7 @@ const usual_pace: Pace = { other_folders_ms: 60_000, poll_ms: 15_000, silence_ms
 
 /** Reads an inbox until `stopped`, or until its connection fails: then it is given back, to be read again later. It never throws. */
 export async function readInbox(
-  inbox: ReadInbox,
+  inbox: InboxKey,
   context: WorkerContext,
   sharing: Sharing,
   stopped: AbortSignal,
@@ -73,7 +75,7 @@ export async function readInbox(
 }
 
 async function session(
-  inbox: ReadInbox,
+  inbox: InboxKey,
   { client, own_addresses, own_server, created_at }: LoggedIn,
   context: WorkerContext,
   sharing: Sharing,
@@ -224,7 +226,7 @@ interface LoggedIn {
 
 /** Opens the IMAP connection of an inbox as it is stored. @throws LoginRefused, Problem, or whatever says why the server cannot be used */
 async function logIn(
-  read: ReadInbox,
+  read: InboxKey,
   context: Pick<WorkerContext, 'store' | 'services'>,
   silence_ms: number,
 ): Promise<LoggedIn> {

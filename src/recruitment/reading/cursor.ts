@@ -8,12 +8,7 @@
  */
 import sql from 'sql-template-tag';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
-
-/** An inbox that a worker reads. */
-export interface ReadInbox {
-  organization_id: string;
-  inbox_id: string;
-}
+import type { InboxKey } from '../inboxes/inbox.ts';
 
 /** The place of a mail in a mailbox. */
 export interface Place {
@@ -93,7 +88,7 @@ export async function advanceTo(
 export const no_validity = '0';
 
 /** Reads where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
-export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
+export async function beginReading(tx: Tx, { inbox_id }: InboxKey): Promise<Map<string, Cursor>> {
   await tx.all(sql`
     update recruitment.inbox_reader r set refused = 0, unreachable_since = null, login_answer = null
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
@@ -137,7 +132,7 @@ export const keepSetAside = (
 /** The UIDs of a folder without UIDVALIDITY, which each connection begins anew: none of them is read once more. */
 export async function uidsSetAside(
   store: Store,
-  { organization_id, inbox_id }: ReadInbox,
+  { organization_id, inbox_id }: InboxKey,
   folder: string,
 ): Promise<number[]> {
   const found = await transaction(store, { organization_id, request_id: null }, (tx) =>
@@ -155,7 +150,7 @@ export async function uidsSetAside(
  */
 export function claimDue(
   store: Store,
-  { organization_id, inbox_id }: ReadInbox,
+  { organization_id, inbox_id }: InboxKey,
 ): Promise<{ due: SetAside[]; last: SetAside[] }> {
   return transaction(store, { organization_id, request_id: null }, async (tx) => {
     const tried = await tx.all<SetAside & { tries: number }>(sql`

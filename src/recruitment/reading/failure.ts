@@ -8,9 +8,8 @@
 import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
-import type { DisconnectedReason } from '../inboxes/inbox.ts';
+import type { DisconnectedReason, InboxKey } from '../inboxes/inbox.ts';
 import { LoginRefused } from '../inboxes/smtp_login.ts';
-import type { ReadInbox } from './cursor.ts';
 import { connectionFailed, type Failure } from './metrics.ts';
 
 const most_refused = 3;
@@ -39,7 +38,7 @@ export function failureOf(error: unknown, logged_in: boolean): Kind {
  */
 export function giveBack(
   store: Store,
-  { organization_id, inbox_id }: ReadInbox,
+  { organization_id, inbox_id }: InboxKey,
   worker_id: string,
   failure: Kind,
   lasted_ms: number,

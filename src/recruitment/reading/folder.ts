@@ -1,7 +1,9 @@
 /** Reads what is new in the folder that a connection has selected. */
+
 import type { FetchMessageObject, ImapFlow, MailboxObject, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import {
   advanceTo,
   beginAt,
@@ -10,7 +12,6 @@ import {
   NotTheReader,
   no_validity,
   type Place,
-  type ReadInbox,
   uidsSetAside,
 } from './cursor.ts';
 import { mailRead } from './metrics.ts';
@@ -37,7 +38,7 @@ type ApplyMail = (mail: StoredMail, moves: Moves) => Promise<'applied' | 'incomp
 export interface FolderReading {
   cursors: Map<string, Cursor>;
   store: Store;
-  inbox: ReadInbox & { created_at: string };
+  inbox: InboxKey & { created_at: string };
   worker_id: string;
   apply: ApplyMail;
   /** Sets a mail aside that failed, and moves the cursor past it. Undefined: it could not even be fetched. */

@@ -15,10 +15,10 @@ import { databaseTime } from '../../core/values/clock.ts';
 import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
 import { namesOf } from '../composing/message_ids.ts';
 import { hashesOf } from '../contact/address.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { applyBounce } from './bounce.ts';
 import type { Classifier } from './classifier.ts';
-import type { ReadInbox } from './cursor.ts';
 import type { Moves, StoredMail } from './folder.ts';
 import { type Answer, type Answered, answered_columns, applyOwnCopy } from './inbound.ts';
 import { mailRead, replyRead, type Verdict } from './metrics.ts';
@@ -27,7 +27,7 @@ import { applyAutoReply, applyReply, isUncertainWish, meaningOf } from './reply.
 import { isSetAside, keepForged } from './unproven.ts';
 
 export interface Reader {
-  inbox: ReadInbox;
+  inbox: InboxKey;
   own_addresses: string[];
   own_server: OwnServer;
   classifier: Classifier;

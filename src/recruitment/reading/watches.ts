@@ -8,15 +8,15 @@ import { limitConcurrency } from '../../core/jobs/concurrency.ts';
 import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { run } from '../../core/postgres/database.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { openClassifier } from './classifier.ts';
 import type { Sharing } from './connection.ts';
-import type { ReadInbox } from './cursor.ts';
 import { connectionsAre } from './metrics.ts';
 
 const most_connecting = 20;
 const most_reading = 6;
 
-interface Claimed extends ReadInbox {
+interface Claimed extends InboxKey {
   /** Another one than before: the connection is opened anew. */
   login: string;
 }
@@ -33,7 +33,7 @@ class Watches {
   readonly #limitConnecting = limitConcurrency(most_connecting);
   readonly #limitReading = limitConcurrency(most_reading);
   readonly #classifier = openClassifier();
-  readonly #seen = new Map<string, ReadInbox>();
+  readonly #seen = new Map<string, InboxKey>();
 
   constructor(context: WorkerContext) {
     this.#context = context;
@@ -78,7 +78,7 @@ class Watches {
   }
 
   /** A worker that reads no inbox is spared what takes long to load. */
-  async #read(inbox: ReadInbox, sharing: Sharing, signal: AbortSignal): Promise<void> {
+  async #read(inbox: InboxKey, sharing: Sharing, signal: AbortSignal): Promise<void> {
     const { readInbox } = await import('./connection.ts');
     await readInbox(inbox, this.#context, sharing, signal);
   }
@@ -124,7 +124,7 @@ class Watches {
   }
 }
 
-const keyOf = ({ organization_id, inbox_id }: ReadInbox): string => `${organization_id} ${inbox_id}`;
+const keyOf = ({ organization_id, inbox_id }: InboxKey): string => `${organization_id} ${inbox_id}`;
 
 const claim_every_ms = 1_000;
 const note_every_ms = 15_000;

@@ -14,12 +14,12 @@ import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { storable } from '../../core/values/texts/stored_text.ts';
 import { idGivenBy } from '../composing/message_ids.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { clientName } from '../inboxes/login.ts';
 import { mailServerAddress } from '../inboxes/mail_host.ts';
 import { LoginRefused, openSmtp } from '../inboxes/smtp_login.ts';
 import { proveStored, readStored } from '../inboxes/try_stored.ts';
 import { type Answer, isAboutLogin } from './answer.ts';
-import type { QueueKey } from './wake.ts';
 
 /** Deadlines of greeting and login; while an email is sent, `handOver` has others. */
 const login_ms = 30_000;
@@ -41,7 +41,7 @@ export class NotConnected extends Error {
  * @throws NotConnected
  */
 export async function connectTo(
-  queue: QueueKey,
+  queue: InboxKey,
   context: Pick<WorkerContext, 'store' | 'services' | 'log'>,
 ): Promise<SMTPConnection> {
   const { login } = await readStored(queue, context);

@@ -12,10 +12,10 @@ import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { stepKey } from '../composing/mail.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { type Candidate, lockCandidates } from './candidates.ts';
 import { lockQueues, sendingCampaigns } from './limits.ts';
 import { type FoundCopy, withMailbox } from './look_up.ts';
-import type { QueueKey } from './wake.ts';
 
 /** An email that was sent before. */
 export interface Before {
@@ -43,7 +43,7 @@ const margin_ms = 86_400_000;
 const copied_within_s = 180;
 
 /** @returns whether the inbox may send again */
-export async function lookBack(context: WorkerContext, queue: QueueKey, since: string): Promise<boolean> {
+export async function lookBack(context: WorkerContext, queue: InboxKey, since: string): Promise<boolean> {
   const { organization_id, inbox_id } = queue;
   const copies = await withMailbox(context, queue, (mailbox) =>
     mailbox.sentSince(new Date(Date.parse(since) - margin_ms)),
@@ -96,7 +96,7 @@ async function doubtLast(tx: Tx, inbox_id: string): Promise<void> {
 /** Has the mailbox read again from a time on: what answers an email that was forgotten was passed over. What is kept already is known. */
 export const readAgainSince = (
   { store }: Pick<WorkerContext, 'store'>,
-  { organization_id, inbox_id }: QueueKey,
+  { organization_id, inbox_id }: InboxKey,
   since: string,
 ): Promise<unknown> =>
   transaction(store, { organization_id, request_id: null }, async (tx) => {

@@ -15,10 +15,11 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { id_header, step_header, step_line } from '../composing/mail.ts';
 import { messageIds, rowIdOf } from '../composing/message_ids.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { openStoredImap } from '../inboxes/try_stored.ts';
 import { composed, draftsOf } from './letter.ts';
 import { recordEnds } from './record_sent.ts';
-import { isToCopy, type QueueKey } from './wake.ts';
+import { isToCopy } from './wake.ts';
 
 const look_ups = counter(
   'rail_outreach_look_ups_total',
@@ -40,7 +41,7 @@ interface Doubtful {
  * Finds out about an email that may have been sent: "look for the Message-ID in the Sent folder and in bounces; found → sent; else unknown, which
  * counts as sent, is never resent, and tells message.sent only once proof turns it sent".
  */
-export async function lookUp(context: WorkerContext, queue: QueueKey, message_id: string): Promise<void> {
+export async function lookUp(context: WorkerContext, queue: InboxKey, message_id: string): Promise<void> {
   const within = <T>(work: (tx: Tx) => Promise<T>) =>
     transaction(context.store, { organization_id: queue.organization_id, request_id: null }, work);
   const message = await within((tx) =>
@@ -80,7 +81,7 @@ async function rememberId(tx: Tx, { id, rfc_message_id }: Doubtful, copy: Copy):
 /** Opens a mailbox for a while. One that cannot be read is none: the sweep looks again, and reading says when that lasts. */
 export async function withMailbox<T>(
   context: WorkerContext,
-  queue: QueueKey,
+  queue: InboxKey,
   work: (mailbox: Mailbox) => Promise<T>,
 ): Promise<T | undefined> {
   let mailbox: Mailbox | undefined;
@@ -107,7 +108,7 @@ interface Copied extends Doubtful {
 }
 
 /** Looks for the emails of an inbox that may have been sent, and adds the copies that its Sent folder lacks. */
-export async function readMailbox(context: WorkerContext, queue: QueueKey): Promise<void> {
+export async function readMailbox(context: WorkerContext, queue: InboxKey): Promise<void> {
   const { store, services } = context;
   const within = <T>(work: (tx: Tx) => Promise<T>) =>
     transaction(store, { organization_id: queue.organization_id, request_id: null }, work);
@@ -147,7 +148,7 @@ export async function readMailbox(context: WorkerContext, queue: QueueKey): Prom
   });
 }
 
-const noteAdded = (tx: Tx, { inbox_id }: QueueKey): Promise<object[]> =>
+const noteAdded = (tx: Tx, { inbox_id }: InboxKey): Promise<object[]> =>
   tx.all(
     sql`update recruitment.inbox t set adds_copies = true where ${tenant(tx)} and t.id = ${inbox_id} and not t.adds_copies`,
   );
@@ -182,7 +183,7 @@ export interface FoundCopy {
 }
 
 /** @throws whatever keeps the mailbox from being read */
-export async function openMailbox(queue: QueueKey, context: { store: Store; services: Services }): Promise<Mailbox> {
+export async function openMailbox(queue: InboxKey, context: { store: Store; services: Services }): Promise<Mailbox> {
   const { client } = await openStoredImap(queue, context);
   const sent = sentFolder(await client.list());
   return {

@@ -2,7 +2,8 @@
 import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { once } from '../../core/values/once.ts';
-import { freeFromDead, type QueueKey } from './wake.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
+import { freeFromDead } from './recover.ts';
 
 export class Queues {
   readonly #context: WorkerContext;
@@ -19,7 +20,7 @@ export class Queues {
    * Sends what is due from an inbox, one email after the other, until it has to wait. Two runs of a queue would each take what the other has
    * claimed for what a dead worker left.
    */
-  run(queue: QueueKey): Promise<void> {
+  run(queue: InboxKey): Promise<void> {
     const key = `${queue.organization_id} ${queue.inbox_id}`;
     const known = this.#runs.get(key);
     if (known) {
@@ -38,7 +39,7 @@ export class Queues {
   }
 
   /** Runs again for jobs that came meanwhile: one that comes once it is over has a run of its own. */
-  async #run(queue: QueueKey, run: { looks_again: boolean }, over: () => void): Promise<void> {
+  async #run(queue: InboxKey, run: { looks_again: boolean }, over: () => void): Promise<void> {
     try {
       const sender = await this.#sender();
       do await sender.sendDue(queue, run);

@@ -1,8 +1,38 @@
-/** Step 6 of an email: what a worker claimed and did not send is sent later, or not at all. */
+/** Step 6 of an email: what a worker claimed and did not send is freed once the worker is dead or gone, and sent later, or not at all. */
 import sql from 'sql-template-tag';
+import { type Database, run } from '../../core/postgres/database.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { giveBack, type Queue } from './limits.ts';
+
+/**
+ * Workers that stopped without an outcome are not found dead: they are gone. They are counted, because of a row that another worker has claimed
+ * meanwhile Postgres does not evaluate `not exists` again.
+ */
+export const freeFromGone = sql`
+  update recruitment.message m set claimed_by = null
+  where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`;
+
+/** Frees what dead workers held, for another one at once. */
+export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {
+  await run(
+    database,
+    sql`
+      with freed as (
+        update recruitment.message m set claimed_by = null
+        where m.state = 'sending' and m.claimed_by = any(${worker_ids})
+        returning m.organization_id, m.inbox_id
+      ), job as (
+        select json_build_object(
+          'identifier', 'recruitment/send_from_inbox',
+          'payload', json_build_object('organization_id', f.organization_id, 'inbox_id', f.inbox_id),
+          'job_key', 'outreach:' || f.inbox_id
+        ) as job
+        from freed f
+      )
+      select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`,
+  );
+}
 
 /** The way on for the last email of a queue, which has no outcome yet. */
 export type Recovered =

@@ -11,6 +11,7 @@ import { batched } from '../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
+import type { InboxKey } from '../inboxes/inbox.ts';
 import { isSmtpRefusal } from '../inboxes/login_answer.ts';
 import { classifyAnswer, isAboutLogin } from './answer.ts';
 import { type Claim, type Claimed, claim } from './claim.ts';
@@ -21,7 +22,7 @@ import { lookBack, readAgainSince } from './look_back.ts';
 import { lookUp } from './look_up.ts';
 import { type Ended, recordEnds } from './record_sent.ts';
 import { recordUnsent, type Unsent } from './record_unsent.ts';
-import { type QueueKey, wakeQueue } from './wake.ts';
+import { wakeQueue } from './wake.ts';
 
 const emails = counter(
   'rail_outreach_emails_total',
@@ -58,7 +59,7 @@ export class Sender {
   }
 
   /** Sends what is due from an inbox until it has to wait. `looks_again` is set by a job that comes meanwhile. */
-  async sendDue(queue: QueueKey, run: { looks_again: boolean }): Promise<void> {
+  async sendDue(queue: InboxKey, run: { looks_again: boolean }): Promise<void> {
     const shared = this.#sharedBy(queue.organization_id);
     const line = new Line(queue, this.#context);
     const begun = performance.now();
@@ -90,7 +91,7 @@ export class Sender {
     }
   }
 
-  async #send(queue: QueueKey, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
+  async #send(queue: InboxKey, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
     const { message_id, attempts } = message;
     const attempt = await this.#attempt(message, { shared, line });
     emails.inc({ outcome: attempt.is });
@@ -120,7 +121,7 @@ export class Sender {
     return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : unsentOf(attempt);
   }
 
-  async #recordUnsent(queue: QueueKey, held: Held, unsent: Unsent): Promise<void> {
+  async #recordUnsent(queue: InboxKey, held: Held, unsent: Unsent): Promise<void> {
     const { store, services } = this.#context;
     const opening = { organization_id: queue.organization_id, request_id: null };
     const reason = await transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
@@ -203,11 +204,11 @@ function together<Item, Result>(work: (items: Item[]) => Promise<Result[]>): (it
 
 /** The connection of a queue's run, opened at the first need. */
 class Line {
-  readonly #queue: QueueKey;
+  readonly #queue: InboxKey;
   readonly #context: WorkerContext;
   #connection: SMTPConnection | undefined;
 
-  constructor(queue: QueueKey, context: WorkerContext) {
+  constructor(queue: InboxKey, context: WorkerContext) {
     this.#queue = queue;
     this.#context = context;
   }

@@ -1,19 +1,12 @@
-/**
- * Enqueues the jobs of queues and mailboxes: at the next slot of a queue, and by the sweep of each minute, so that a lost job costs a minute. Frees what
- * workers held that are gone: it is another worker's then.
- */
+/** Enqueues the jobs of queues and mailboxes: at the next slot of a queue, and by the sweep of each minute, so that a lost job costs a minute. */
 import sql from 'sql-template-tag';
-import { type Database, run } from '../../core/postgres/database.ts';
 import { holdState } from '../../core/postgres/hold.ts';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
-
-export interface QueueKey {
-  organization_id: string;
-  inbox_id: string;
-}
+import type { InboxKey } from '../inboxes/inbox.ts';
+import { freeFromGone } from './recover.ts';
 
 /** Enqueues the job of a queue: there is one for each. @param at its next slot; at once if not given */
-export const wakeQueue = (store: Store, { organization_id, inbox_id }: QueueKey, at?: string): Promise<void> =>
+export const wakeQueue = (store: Store, { organization_id, inbox_id }: InboxKey, at?: string): Promise<void> =>
   transaction(store, { organization_id, request_id: null }, async (tx) =>
     tx.enqueue(
       'recruitment/send_from_inbox',
@@ -60,35 +53,6 @@ export async function wakeQueues(tx: Tx): Promise<void> {
 /** Emails that were counted by the plan and not sent are given back, in other queues: so often those that rest for it look again. */
 const plan_minutes = 15;
 const endRestsForPlan = sql`update recruitment.inbox i set rests_until = null, rests_for = null where i.rests_for = 'plan'`;
-
-/**
- * Workers that stopped without an outcome are not found dead: they are gone. They are counted, because of a row that another worker has claimed
- * meanwhile Postgres does not evaluate `not exists` again.
- */
-const freeFromGone = sql`
-  update recruitment.message m set claimed_by = null
-  where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`;
-
-/** Frees what dead workers held, for another one at once. */
-export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {
-  await run(
-    database,
-    sql`
-      with freed as (
-        update recruitment.message m set claimed_by = null
-        where m.state = 'sending' and m.claimed_by = any(${worker_ids})
-        returning m.organization_id, m.inbox_id
-      ), job as (
-        select json_build_object(
-          'identifier', 'recruitment/send_from_inbox',
-          'payload', json_build_object('organization_id', f.organization_id, 'inbox_id', f.inbox_id),
-          'job_key', 'outreach:' || f.inbox_id
-        ) as job
-        from freed f
-      )
-      select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`,
-  );
-}
 
 /** Servers that keep a copy themselves have done so by then. */
 const copy_after_s = 30;

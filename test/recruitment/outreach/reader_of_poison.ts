@@ -3,15 +3,15 @@ import { limitConcurrency } from '../../../src/core/jobs/concurrency.ts';
 import { openDatabase, run } from '../../../src/core/postgres/database.ts';
 import type { Store } from '../../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../../src/products.ts';
+import type { InboxKey } from '../../../src/recruitment/inboxes/inbox.ts';
 import { openClassifier } from '../../../src/recruitment/reading/classifier.ts';
 import { readInbox } from '../../../src/recruitment/reading/connection.ts';
-import type { ReadInbox } from '../../../src/recruitment/reading/cursor.ts';
 import { log, services, sql } from '../../harness.ts';
 
 const worker_id = 'wrk_test';
 
 /** Ends once it is `stopped`. */
-export async function readPoison({ organization_id, inbox_id }: ReadInbox, store: Store, stopped: AbortSignal) {
+export async function readPoison({ organization_id, inbox_id }: InboxKey, store: Store, stopped: AbortSignal) {
   await run(
     store.database,
     sql`
