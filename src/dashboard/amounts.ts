@@ -92,12 +92,14 @@ function whyNot({ label }: Field, { digits, currency }: Unit): string {
   return `'${label}' must be an amount in ${currency} such as ${example(digits)}, with a point, ${decimals} and no other separators.`;
 }
 
-const units = /,? in (?:minor units(?: of (?:the )?(?:[\w']+ )?[`\w]+)?|basis points(?:: \d+ is \d+ %)?)/;
+const units =
+  /,? in (?:minor units(?: of (?:each: `[^`]*`|(?:the )?(?:[\w']+ )?[`\w]+))?|basis points(?:: \d+ is \d+ %)?)/;
 
 /** The fields with how their amounts are typed. */
 export const withUnits = (fields: Field[], currency: string): Field[] =>
   fields.map((field) => {
-    if (field.fields) return { ...field, fields: withUnits(field.fields, currency) };
+    if (field.fields)
+      return { ...field, description: field.description.replace(units, ''), fields: withUnits(field.fields, currency) };
     if (!kinds.has(field.kind)) return field;
     const has = (sibling: string) => fields.some(({ name }) => name === beside(field.name, sibling));
     const own = is_in_dollars.test(field.name) ? 'USD' : currency;

@@ -67,7 +67,8 @@ export function formContent(visit: DashboardVisit, operation: Operation, state: 
   const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
   const back = state.back ?? (params.id === undefined ? undefined : hrefOf(visit.catalog, params.id));
   return html`${said}<form class="stacked" method="post" action="/dashboard/do/${operation.name}">
-${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary} ${inWords(operation.doc ?? '')}</p>
+${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary}</p>
+${operation.doc && !only && html`<details><summary>More about it</summary><p class="hint">${inWords(operation.doc)}</p></details>`}
 <input type="hidden" name="form_key" value="${form_key}">
 ${Object.entries(params).map(([name, value]) => html`<input type="hidden" name="path:${name}" value="${value}">`)}
 ${before && Object.entries(before).map(([name, value]) => html`<input type="hidden" name="before:${name}" value="${value}">`)}
@@ -77,7 +78,7 @@ ${inputs(
   missing.map((field) => ({ ...field, name: `path:${field.name}` })),
   { typed, problem },
 )}
-${inputs(own, { typed, problem, more })}
+${inputs(own, { typed, problem, more, is_update: operation.method === 'PATCH' })}
 ${operation.bulk_of && bulkField(typed)}
 ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>

@@ -1,6 +1,6 @@
 /** The markup of a form's fields: the control of each with what was typed, and what is wrong with it. */
 import type { Problem } from '../core/values/problem.ts';
-import { choiceOf, controlAttributes, errorOf, fieldId, fieldWith, hintOf, labelOf } from './field.ts';
+import { choiceOf, controlAttributes, errorOf, type FieldParts, fieldId, fieldWith, hintOf, labelOf } from './field.ts';
 import { figures } from './form.ts';
 import { words } from './format.ts';
 import { type Html, html } from './html.ts';
@@ -10,8 +10,10 @@ import type { Field, Typed } from './schema_fields.ts';
 interface FormState {
   typed: Typed;
   problem?: Problem | undefined;
-  /** The list that a person has asked for another row of. Only that one has a blank row then; else each has. */
+  /** The list that a person has asked for another row of. Only that one has a blank row then; else each has that is in no row itself. */
   more?: string | undefined;
+  /** Of an update, all fields may stay as they are, and none says so. */
+  is_update?: boolean;
 }
 
 /** The field that a problem is about: the one of its `param`, or the one that holds it. */
@@ -27,44 +29,53 @@ export const hasFieldOf = (fields: Field[], problem: Problem): boolean =>
 /** The fields of a form with what was typed, each with what is wrong with it. */
 export const inputs = (fields: Field[], state: FormState): Html => html`${fields.map((field) => input(field, state))}`;
 
-function input(field: Field, state: FormState, is_in_row = false): Html {
+/** @param row the number of the row that the field is in: hints stand in the first one alone */
+function input(field: Field, state: FormState, row?: number): Html {
   const { typed, problem } = state;
   const value = typed[field.name] ?? '';
   if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
   const error = isAbout(field, problem) ? problem?.message.replace(`'${field.name}'`, `'${field.label}'`) : undefined;
-  const parts = { ...field, hint: inWords(field.description), error };
+  const parts = { ...field, hint: row ? '' : inWords(field.description), error };
   if (field.fields)
-    return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : parts.error }, state);
+    return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : error }, state, row);
   // A row may stay blank, or become so to go.
-  const is_required = field.is_required && !is_in_row;
-  return fieldWith(parts, control(field, value, controlAttributes({ ...parts, is_required }), is_required), 'optional');
+  const is_required = field.is_required && row === undefined;
+  const markup = control(field, value, controlAttributes({ ...parts, is_required }), is_required);
+  return fieldWith({ ...parts, is_required: isUnmarked(field, state) }, markup, 'optional');
 }
+
+const isUnmarked = ({ is_required }: Field, { is_update = false }: FormState): boolean => is_required || is_update;
 
 /** Returns whether a problem is about a field of a row, where it is said then. */
 const isAboutRow = (field: Field, { typed, problem }: FormState): boolean =>
   leavesOf([field], typed).some((leaf) => isAbout(leaf, problem));
 
-function several(field: Field, parts: Parameters<typeof labelOf>[0], state: FormState): Html {
+function several(field: Field, parts: FieldParts, state: FormState, row: number | undefined): Html {
   const { name, kind, label } = field;
   const is_one = kind === 'group';
-  const rows = rowsOf(field, state.typed, !is_one && (state.more === undefined || state.more === name));
-  return html`<fieldset class="field rows" id="${fieldId(name)}"><legend>${labelOf(parts, 'optional')}</legend>
+  const adds_blank = state.more === undefined ? row === undefined : state.more === name;
+  const rows = rowsOf(field, state.typed, !is_one && adds_blank);
+  return html`<fieldset class="field rows" id="${fieldId(name)}"><legend>${labelOf({ ...parts, is_required: isUnmarked(field, state) }, 'optional')}</legend>
 ${hintOf(parts)}${errorOf(parts)}
 ${rows.map(({ fields }, nth) =>
   is_one
-    ? html`<div class="row">${fields.map((one) => input(one, state, true))}</div>`
-    : html`<fieldset class="row"><legend>${label.replace(/s$/, '')} ${nth + 1}</legend>${fields.map((one) => input(one, state, true))}</fieldset>
+    ? html`<div class="row">${fields.map((one) => input(one, state, row ?? 0))}</div>`
+    : html`<fieldset class="row"><legend>${label.replace(/s$/, '')} ${nth + 1}</legend>${fields.map((one) => input(one, state, Math.max(row ?? 0, nth)))}</fieldset>
 `,
-)}${!is_one && html`<p class="hint">Empty the fields of one to remove it.</p><div><button class="plain" name="more" value="${name}" formnovalidate>Add another</button></div>`}
+)}${!is_one && rows.length > Number(adds_blank) && html`<p class="hint">Empty the fields of one to remove it.</p>`}${!is_one && html`<div><button class="plain" name="more" value="${name}" formnovalidate>Add another</button></div>`}
 </fieldset>
 `;
 }
 
 /** A text of the API's documentation, with the names of fields and values as words. */
 export const inWords = (text: string): string =>
-  text.replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? words(code) : code));
+  text.replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? `“${uncapitalized(words(code))}”` : code));
 
-const isName = /^[a-z][a-z0-9]*(?:[_.][a-z0-9]+)*$/;
+/** `URL` stays as it is. */
+const uncapitalized = (text: string): string =>
+  /^[A-Z]{2}/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
+
+const isName = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 
 const yes_or_no: [string, string][] = [
   ['true', 'Yes'],
