@@ -4,12 +4,9 @@ import type { Problem } from '../core/values/problem.ts';
 import { typedOf, withZone } from '../pages/form.ts';
 import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
-import type { Use } from '../pages/run.ts';
 import { type Field, fieldsOf } from '../pages/schema_fields.ts';
 import { addressOf, schemaOf } from './catalog.ts';
-import { nameIn } from './named.ts';
-import { mayDo } from './roles.ts';
-import type { Record_ } from './values.ts';
+import { type Choices, isFound } from './choices.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** Parameters that the page itself sets. */
@@ -17,22 +14,8 @@ const own_parameters = new Set(
   'limit starting_after ending_before format bom expand include program_id timezone'.split(' '),
 );
 
-/** What people choose by its name: the list of a program, or of a brand, that has few. */
-const chosen_in: Record<string, string> = {
-  group_id: 'groups',
-  tag_id: 'tags',
-  list_id: 'lists',
-  inbox_id: 'inboxes',
-  campaign_id: 'campaigns',
-};
-
-/** What people know by an email address, which stands for the id. */
-export const found_by_email: Record<string, string> = { partner_id: 'partners', customer_id: 'customers' };
-
-const most_choices = 100;
-
-/** The records that each filter of a list can be narrowed to; a filter of which there are too many is typed. */
-export type Choices = Record<string, Record_[]>;
+/** What people choose by its name. Other lists are long, and every page would read them. */
+const chosen = new Set(['group_id', 'tag_id', 'list_id', 'inbox_id', 'campaign_id']);
 
 /** The filters of a list, as fields of a form. */
 export const filtersOf = (operation: Operation): Field[] => {
@@ -48,29 +31,12 @@ export function withZones(operation: Operation, query: Record<string, string>): 
   return { ...query, ...Object.fromEntries(zoned) };
 }
 
-/** Reads what the filters of a list offer by name. @param scope the program and the brand that the list is about */
-export async function choicesOf(
-  { catalog, role }: DashboardVisit,
-  use: Use,
-  operation: Operation,
-  scope: Record<string, string | undefined>,
-): Promise<Choices> {
-  const choices: Choices = {};
-  for (const { name } of filtersOf(operation)) {
-    const list = catalog.operations.get(`${chosen_in[name]}.list`);
-    if (!list || !mayDo(role, list.scope)) continue;
-    const { properties = {}, required = [] } = schemaOf(list, 'query');
-    const query = Object.fromEntries(Object.entries(scope).filter(([one, id]) => properties[one] && id !== undefined));
-    if (required.some((one) => !(one in query))) continue;
-    const { data, has_more } = await use(list.name, { query: { ...query, limit: most_choices } });
-    if (!has_more) choices[name] = data;
-  }
-  return choices;
-}
+/** The filters that offer records by name. */
+export const chosenIn = (operation: Operation): Field[] => filtersOf(operation).filter(({ name }) => chosen.has(name));
 
 /** An id that nobody types: it narrows a list that a link leads to. */
-const isOfLinks = ({ name }: Field, choices: Choices): boolean =>
-  name.endsWith('_id') && !name.startsWith('external_') && !(name in found_by_email) && !(name in choices);
+const isOfLinks = (field: Field, choices: Choices): boolean =>
+  field.name.endsWith('_id') && !field.name.startsWith('external_') && !isFound(field) && !choices.has(field.name);
 
 interface FilterForm {
   query: Record<string, string>;
@@ -106,19 +72,21 @@ ${fields.map((field) => filter(field, query, typed[field.name] ?? '', choices, p
 const yes_or_no: Record<string, string> = { true: 'Yes', false: 'No' };
 
 function filter(
-  { name, label, options, kind }: Field,
+  field: Field,
   query: Record<string, string>,
   typed: string,
   choices: Choices,
   problem: Problem | undefined,
 ): Html {
+  const { name, label, options, kind } = field;
   const id = `filter-${name}`;
   const error = problem?.details.param === name && problem.message;
   const said = error && html` aria-invalid="true" aria-describedby="${id}-error"`;
-  const offered: [value: string, text: string][] =
-    choices[name]?.map((record) => [String(record.id), nameIn(record) ?? String(record.id)]) ??
-    (kind === 'boolean' ? ['true', 'false'] : options).map((option) => [option, yes_or_no[option] ?? words(option)]);
-  const suffix = kind === 'time' ? ' (UTC)' : name in found_by_email ? ' (email)' : '';
+  const names = choices.get(name);
+  const offered: [value: string, text: string][] = names
+    ? Object.entries(names)
+    : (kind === 'boolean' ? ['true', 'false'] : options).map((option) => [option, yes_or_no[option] ?? words(option)]);
+  const suffix = kind === 'time' ? ' (UTC)' : isFound(field) ? ' (email)' : '';
   return html`<div class="field"><label for="${id}">${name === 'q' ? 'Search' : label.replace(/ ID$/, '')}${suffix}</label>${
     offered.length > 0
       ? html`<select id="${id}" name="${name}"${said}><option value="">Any</option>${offered.map(([value, text]) => html`<option value="${value}"${value === query[name] && html` selected`}>${text}</option>`)}</select>`

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
+import { typedIn } from '../pages/form.ts';
 import { type Html, html } from '../pages/html.ts';
 import { hasFieldOf, inputs, inWords } from '../pages/inputs.ts';
 import { notice } from '../pages/layout.ts';
@@ -9,10 +10,11 @@ import { leavesOf } from '../pages/rows.ts';
 import { type Field, fieldsOf, type Typed } from '../pages/schema_fields.ts';
 import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
+import { type Choices, withChoices } from './choices.ts';
 import { recordFacts } from './record_page.ts';
 import { needsCode } from './roles.ts';
 import { hrefOf, type Record_ } from './values.ts';
-import type { Chosen, DashboardVisit } from './visit.ts';
+import type { DashboardVisit } from './visit.ts';
 
 /** The fields of an operation's body, and of its query where it is no GET. Records in bulk are typed as JSON. */
 export function formFields(operation: Operation): Field[] {
@@ -50,7 +52,7 @@ interface FormState {
   only?: string[] | undefined;
   /** The page to show afterwards, in place of the record. */
   back?: string | undefined;
-  programs?: Chosen['programs'];
+  choices?: Choices | undefined;
 }
 
 const isDangerous = ({ method, name }: Operation): boolean =>
@@ -59,7 +61,7 @@ const isDangerous = ({ method, name }: Operation): boolean =>
 export function formContent(visit: DashboardVisit, operation: Operation, state: FormState): Html {
   const { params, typed, currency, before, problem, form_key = randomUUID(), more, only } = state;
   const missing = missingParams(operation, params);
-  const all = withUnits(formFields(operation), currency).map((field) => withPrograms(field, state.programs));
+  const all = withChoices(withUnits(formFields(operation), currency), state.choices ?? new Map(), typed);
   const own = only ? all.filter(({ name }) => only.includes(name)) : all;
   const others = all.filter((field) => !own.includes(field));
   const fields = [...missing, ...own];
@@ -84,16 +86,6 @@ ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
 }
-
-/** A program is chosen by its name. */
-const withPrograms = (field: Field, programs: Chosen['programs'] = []): Field =>
-  field.name === 'program_id' && programs.length > 0
-    ? {
-        ...{ ...field, label: 'Program', description: '', kind: 'choice' },
-        options: programs.map(({ id }) => id),
-        names: Object.fromEntries(programs.map(({ id, name }) => [id, name])),
-      }
-    : field;
 
 /** The Enter key presses the first button of a form, which is not to be the one for another row. */
 const enterSends = html`<button hidden></button>`;
@@ -151,7 +143,7 @@ export function partsOf(
   const params = Object.fromEntries(Object.entries(of('path:')).filter(([name]) => names.includes(name)));
   return {
     params,
-    typed: Object.fromEntries(sent),
+    typed: typedIn(sent),
     before: operation.method === 'PATCH' ? before : undefined,
     more: sent.get('more') ?? undefined,
     only: sent.get('only')?.split(','),

@@ -8,7 +8,8 @@ import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { type Column, table } from '../pages/table.ts';
 import { actionTitle, addressOf, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
-import { type Choices, filterForm } from './filters.ts';
+import type { Choices } from './choices.ts';
+import { filterForm } from './filters.ts';
 import { mayDo } from './roles.ts';
 import { hrefOf, type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
@@ -132,7 +133,7 @@ export function listContent(
   visit: DashboardVisit,
   operation: Operation,
   { data, has_more, total_count }: ListReply,
-  { query, of = {}, choices = {}, problem }: ListState,
+  { query, of = {}, choices = new Map(), problem }: ListState,
 ): Html {
   const { catalog, reader } = visit;
   const path = addressOf(catalog, operation);

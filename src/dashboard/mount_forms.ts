@@ -10,6 +10,7 @@ import { formOf } from '../pages/sign_in.ts';
 import { confirm } from './account.ts';
 import { currencyOf, decimalsIn, hasAmounts, integersIn } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
+import { choicesFor, hasEmails, withFound } from './choices.ts';
 import {
   bodyFields,
   formContent,
@@ -33,7 +34,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     requireRole(visit, operation);
     const { params, query } = inputOf(operation, request);
     const { only, back, ...given } = query;
-    const { record, currency, chosen } = await readPage(visit, async (use, chosen) => ({
+    const { record, currency, choices, chosen } = await readPage(visit, async (use, chosen) => ({
+      choices: await choicesFor(visit, use, formFields(operation), { program_id: chosen.program_id }),
       record: {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'
           ? await current(visit, use, operation, params)
@@ -47,7 +49,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const typed = { ...shown(formFields(operation)), ...given };
     const content = formContent(visit, operation, {
       ...{ params, typed, before, currency },
-      ...{ only: only?.split(','), back: pageIn(back), programs: chosen.programs },
+      ...{ only: only?.split(','), back: pageIn(back), choices },
     });
     return sendDashboard(reply, visit, {
       title: actionTitle(visit.catalog, operation),
@@ -71,12 +73,15 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       }));
       return read.currency;
     });
-    const integers = (typed: Typed) => integersIn(formFields(operation), typed, currency);
+    const fields = formFields(operation);
+    const integers = (typed: Typed) => integersIn(fields, typed, currency);
     const again = async (problem: Problem | undefined, status: number) => {
-      const { chosen } = await readPage(visit, async () => ({}));
+      const { chosen, choices } = await readPage(visit, async (use, chosen) => ({
+        choices: await choicesFor(visit, use, fields, { program_id: chosen.program_id }),
+      }));
       const key = problem ? undefined : form_key;
       const back = pageIn(sent.get('back') ?? undefined);
-      const state = { ...parts, currency, problem, form_key: key, back, programs: chosen.programs };
+      const state = { ...parts, currency, problem, form_key: key, back, choices };
       const content = formContent(visit, operation, state);
       return sendDashboard(
         reply,
@@ -86,8 +91,9 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       );
     };
     if (parts.more !== undefined) return again(undefined, 200);
-    parts.typed = withoutBlankRows(formFields(operation), parts.typed);
+    parts.typed = withoutBlankRows(fields, parts.typed);
     try {
+      const typed = await found(visit, fields, parts.typed);
       if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
         await requireCode(visit, sent.get('code') ?? '');
       const query_names = Object.keys(schemaOf(operation, 'query').properties ?? {});
@@ -96,7 +102,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       );
       const body = operation.bulk_of
         ? (parsedBulk(parts.typed.bulk ?? '') as object)
-        : bodyOf(bodyFields(operation), integers(parts.typed), parts.before && integers(parts.before));
+        : bodyOf(bodyFields(operation), integers(typed), parts.before && integers(parts.before));
       const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
       const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
       if (back) return reply.redirect(back, 303);
@@ -106,6 +112,14 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       return again(error, error.status);
     }
   });
+}
+
+async function found(visit: DashboardVisit, fields: Field[], typed: Typed): Promise<Typed> {
+  if (!hasEmails(fields, typed)) return typed;
+  const read = await readPage(visit, async (use, { program_id }) => ({
+    found: await withFound(visit, use, fields, typed, typed.program_id || program_id),
+  }));
+  return read.found;
 }
 
 /** Returns whether what the form is about is not there. What is named in a field and is not there is said beside the field. */

@@ -8,7 +8,8 @@ import { notice } from '../pages/layout.ts';
 import type { Reply, Use } from '../pages/run.ts';
 import { chooser, noBrand } from './board.ts';
 import { actionTitle, addressOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
-import { choicesOf, filtersOf, found_by_email } from './filters.ts';
+import { choicesFor, withFound } from './choices.ts';
+import { chosenIn, filtersOf } from './filters.ts';
 import { sendDashboard } from './frame.ts';
 import { inputOf } from './input.ts';
 import { expansionOf, type ListReply, listContent } from './list_page.ts';
@@ -76,8 +77,8 @@ async function seeList(visit: DashboardVisit, use: Use, operation: Operation, as
   if (brands?.length === 0) return { content: noBrand(visit) };
   const brand_id = given.brand_id ?? brands?.[0]?.id;
   const query = { ...given, ...(typeof brand_id === 'string' ? { brand_id } : {}) };
-  const choices = await choicesOf(visit, use, operation, { ...scope, brand_id: query.brand_id });
-  const answer: ListReply | Problem = await withIds(use, query, program_id)
+  const choices = await choicesFor(visit, use, chosenIn(operation), { ...scope, brand_id: query.brand_id });
+  const answer: ListReply | Problem = await withFound(visit, use, filtersOf(operation), query, program_id)
     .then((found) =>
       use(operation.name, {
         params,
@@ -106,27 +107,6 @@ async function brandsFor(operation: Operation, use: Use): Promise<Record_[] | un
   if (!schemaOf(operation, 'query').required?.includes('brand_id')) return undefined;
   const { data } = await use('brands.list', { query: { limit: 100 } });
   return data;
-}
-
-/** Puts ids in place of the email addresses that stand for them. @throws Problem that names the filter */
-async function withIds(
-  use: Use,
-  query: Record<string, string>,
-  program_id: string | undefined,
-): Promise<Record<string, string>> {
-  const found = { ...query };
-  for (const [name, plural] of Object.entries(found_by_email)) {
-    const email = query[name];
-    if (!email?.includes('@') || program_id === undefined) continue;
-    const { data } = await use(`${plural}.list`, { query: { program_id, email, limit: 1 } }).catch(problemOfInput);
-    const id = data?.[0]?.id;
-    if (typeof id !== 'string')
-      throw new Problem('invalid_parameter', `Nobody has the email address “${email}” in this program.`, {
-        param: name,
-      });
-    found[name] = id;
-  }
-  return found;
 }
 
 const problemOfInput = (error: unknown): Problem => {

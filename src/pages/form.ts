@@ -29,7 +29,7 @@ function textOf(kind: Field['kind'], value: unknown): string {
   const is_plain = typeof value === 'string' && value !== '' && !isJson(value);
   if (kind === 'any') return is_plain ? value : (JSON.stringify(value) ?? '');
   if (value === null || value === undefined) return '';
-  if ((kind === 'list' || kind === 'numbers') && Array.isArray(value)) return value.join('\n');
+  if (Array.isArray(value)) return value.join('\n');
   if (kind === 'time') return String(value).replace(/(?::00)?(?:\.000)?Z$/, '');
   return String(value);
 }
@@ -128,3 +128,7 @@ function set(target: Record<string, unknown>, [key, ...rest]: string[], value: u
   target[key] ??= {};
   set(target[key] as Record<string, unknown>, rest, value);
 }
+
+/** What was typed, from the fields of a form that was sent. Of a field with several values each is a line. */
+export const typedIn = (sent: URLSearchParams): Typed =>
+  Object.fromEntries([...new Set(sent.keys())].map((name) => [name, sent.getAll(name).join('\n')]));

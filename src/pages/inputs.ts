@@ -40,6 +40,7 @@ function input(field: Field, state: FormState, row?: number): Html {
     return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : error }, state, row);
   // A row may stay blank, or become so to go.
   const is_required = field.is_required && row === undefined;
+  if (field.kind === 'choices') return boxes(field, parts, value);
   const markup = control(field, value, controlAttributes({ ...parts, is_required }), is_required);
   return fieldWith({ ...parts, is_required: isUnmarked(field, state) }, markup, 'optional');
 }
@@ -49,6 +50,16 @@ const isUnmarked = ({ is_required }: Field, { is_update = false }: FormState): b
 /** Returns whether a problem is about a field of a row, where it is said then. */
 const isAboutRow = (field: Field, { typed, problem }: FormState): boolean =>
   leavesOf([field], typed).some((leaf) => isAbout(leaf, problem));
+
+function boxes({ name, options, names = {} }: Field, parts: FieldParts, value: string): Html {
+  const chosen = new Set(value.split(/\s+/));
+  return html`<fieldset class="field" id="${fieldId(name)}"><legend>${labelOf({ ...parts, is_required: true }, '')}</legend>
+${hintOf(parts)}${errorOf(parts)}<div class="boxes">${options.map(
+    (option) =>
+      html`<label><input type="checkbox" name="${name}" value="${option}"${chosen.has(option) && html` checked`}> ${names[option] ?? option}</label>`,
+  )}</div></fieldset>
+`;
+}
 
 function several(field: Field, parts: FieldParts, state: FormState, row: number | undefined): Html {
   const { name, kind, label } = field;

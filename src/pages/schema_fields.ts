@@ -10,7 +10,7 @@ export interface Field {
   description: string;
   /**
    * `money` is in minor units, `percent` in basis points, `rate` one of them, and `threshold` money or a number: people type decimals, see the
-   * dashboard's `amounts.ts`. `any` is JSON or a text. `rows`, `pairs` (of a name and a value) and `group` (one object) have `fields`.
+   * dashboard's `amounts.ts`. `choices` is a list of some options. `any` is JSON or a text. `rows`, `pairs` (of a name and a value) and `group` (one object) have `fields`.
    */
   kind:
     | 'text'
@@ -22,6 +22,7 @@ export interface Field {
     | 'threshold'
     | 'boolean'
     | 'choice'
+    | 'choices'
     | 'list'
     | 'numbers'
     | 'any'

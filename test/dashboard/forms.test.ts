@@ -266,6 +266,35 @@ t.test('what is named in a field and is not there is said beside the field, and 
   t.equal(gone.sent.path, '/dashboard/tags?done=tags.delete');
 });
 
+t.test('records are chosen by their names, and people found by their addresses', async (t) => {
+  const group = (name: string) => merchant.post('/v1/groups', { program_id, name });
+  const [first, second] = [await group('Zebra'), await group('Antelope')];
+  const partner: Json = await shop.partner({ email: 'found@partner.example.com' });
+  const rule = await shop.rule({ name: 'Of groups', group_ids: [first.id, second.id] });
+  const { page, form } = await send('rules.update', { id: rule.id }, { name: 'Of two groups' });
+  t.match(page.text, /Groups .*Zebra .*Antelope/);
+  t.equal(form?.fields.group_ids, `${first.id}\n${second.id}`);
+  const { data } = await merchant.get(`/v1/audit_log?object_id=${rule.id}&operation=rules.update`);
+  t.same(data[0].fields, ['name']);
+  const chosen = await send('rules.update', { id: rule.id }, { group_ids: second.id });
+  t.same((await merchant.get(`/v1/rules/${rule.id}`)).group_ids, [second.id]);
+  const { group_ids, ...others } = (chosen.form as Form).fields;
+  await owner.submit({ ...(chosen.form as Form), fields: { ...others, form_key: crypto.randomUUID() } });
+  t.same((await merchant.get(`/v1/rules/${rule.id}`)).group_ids, [], 'no box is ticked');
+
+  const bonus = { amount_minor: '5', note: 'Thanks' };
+  await send('commissions.create', {}, { ...bonus, partner_id: 'Found@Partner.example.com' });
+  t.match(await shop.list('commissions', `partner_id=${partner.id}`), [{ kind: 'bonus', amount_minor: 500 }]);
+  const nobody = await send('commissions.create', {}, { ...bonus, partner_id: 'nobody@partner.example.com' });
+  t.match(nobody.sent.html, /id="field-partner_id-error">Nobody has the email address/);
+  const other = await openShop(rail);
+  await other.partner({ email: 'elsewhere@partner.example.com' });
+  const elsewhere = await send('commissions.create', {}, { ...bonus, partner_id: 'elsewhere@partner.example.com' });
+  t.match(elsewhere.sent.html, /Nobody has the email address/);
+  await Promise.all(Array.from({ length: 50 }, () => shop.partner()));
+  t.match((await owner.get('/dashboard/do/commissions.create')).html, /<input id="field-partner_id"/);
+});
+
 t.test('an app that is being set up stays the same while its code is typed wrong', async (t) => {
   const person = await signedIn(rail, merchant, 'member');
   const form = ({ forms }: Page) => forms.find(({ action }) => action.endsWith('/account/app'));

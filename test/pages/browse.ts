@@ -114,7 +114,10 @@ function formOf(form: Node): Form {
     if (name === 'button') button ||= textOf({ children }).trim();
     if (attribs.name === undefined) continue;
     if (name === 'input' && attribs.type === 'checkbox' && !('checked' in attribs)) continue;
-    if (name === 'input') fields[attribs.name] = attribs.value ?? '';
+    // Boxes of one name are lines of one value.
+    if (name === 'input' && attribs.type === 'checkbox' && attribs.name in fields)
+      fields[attribs.name] += `\n${attribs.value}`;
+    else if (name === 'input') fields[attribs.name] = attribs.value ?? '';
     if (name === 'textarea') fields[attribs.name] = textOf({ children }).replace(/^\n/, '');
     if (name === 'select') fields[attribs.name] = chosen(children);
   }
