@@ -65,6 +65,10 @@ export function textOf({ status }: Problem, general: PortalTexts['general']): st
   return status >= 500 ? general.try_again : general.changed;
 }
 
+/** The key of a form that is a button alone, by which a second click does nothing again. */
+export const once = (form_key: string = randomUUID()): Html =>
+  html`<input type="hidden" name="form_key" value="${form_key}">`;
+
 interface FormOptions {
   action: string;
   button: string;
@@ -79,19 +83,9 @@ interface FormOptions {
 
 /** A form, with a key by which it is sent once. */
 export function form(texts: PortalTexts, options: FormOptions): Html {
-  const {
-    action,
-    button,
-    fields,
-    typed = {},
-    errors = {},
-    hidden = {},
-    form_key = randomUUID(),
-    enctype,
-    before,
-  } = options;
+  const { action, button, fields, typed = {}, errors = {}, hidden = {}, form_key, enctype, before } = options;
   return html`${errors[''] && notice(errors[''], true)}<form class="stacked" method="post" action="${action}"${enctype && html` enctype="${enctype}"`}>
-${before}<input type="hidden" name="form_key" value="${form_key}">
+${before}${once(form_key)}
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map((field) => fieldHtml(texts, field, typed[field.name] ?? [], errorAt(texts, field, errors[field.name])))}
 <div><button>${button}</button></div>

@@ -4,59 +4,23 @@ import sql from 'sql-template-tag';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import { allows } from '../core/resource/states.ts';
-import { notFound, Problem } from '../core/values/problem.ts';
+import { notFound } from '../core/values/problem.ts';
 import { HourlyLimit } from '../pages/hourly_limit.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
-import { perform } from '../pages/run.ts';
-import { formOf, mailLinks } from '../pages/sign_in.ts';
+import { formOf } from '../pages/sign_in.ts';
 import { invitationOf } from '../program/partners/group_invitation.ts';
 import { language_codes, language_names } from '../program/partners/mails/languages.ts';
 import { type Program, program_states, programs } from '../program/programs/program.ts';
 import type { Question } from '../program/programs/questions.ts';
-import {
-  type Errors,
-  errorsOf,
-  form,
-  one,
-  type PortalField,
-  type Typed,
-  typedFrom,
-  typedIn,
-  withScheme,
-} from './fields.ts';
+import { type Asked, apply, type Group, type Place } from './apply.ts';
+import { type Errors, form, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
 import type { PortalTexts } from './texts/texts.ts';
 import type { Serving } from './visit.ts';
 
-interface Group {
-  id: string;
-  name: string;
-  description: string | null;
-  landing_url: string | null;
-  is_private: boolean;
-}
-
-interface Place {
-  organization_id: string;
-  program: Program;
-  /** Null: the program's default group. */
-  group: Group | null;
-}
-
-/** How the page is asked for, and in which language it answers. */
-interface Asked {
-  address: string;
-  /** The invitation to the group, and that of the recruitment service. */
-  hidden: Record<string, string>;
-  language: string;
-  texts: PortalTexts;
-}
-
 /** Applications from one address in an hour. */
 const most_an_hour = 20;
-
-const personal = ['email', 'first_name', 'last_name', 'company_name', 'website_url', 'country_code', 'language_code'];
 
 export function mountJoin(app: FastifyInstance, serving: Serving): void {
   const limit = new HourlyLimit(most_an_hour);
@@ -229,74 +193,4 @@ function questionField({ key, label, kind, required, options }: Question): Porta
     required,
     options: options.map((option) => [option, option]),
   };
-}
-
-/** @returns what is wrong with the form; undefined where the application is in */
-async function apply(
-  serving: Serving,
-  request: FastifyRequest,
-  { organization_id, program, group }: Place,
-  { hidden, texts, language }: Asked,
-  typed: Typed,
-): Promise<Errors | undefined> {
-  const { general } = texts;
-  if (one(typed, 'email') === undefined) return { email: general.required };
-  if (program.terms_url !== null && one(typed, 'terms') !== 'true') return { terms: general.required };
-  const terms_version = one(typed, 'terms_version');
-  const caller = { organization_id, api_key_id: '', mode: 'live' as const, scopes: ['applications:write'] };
-  const given = (name: string) => (name === 'website_url' ? withScheme(one(typed, name)) : one(typed, name));
-  const body = {
-    program_id: program.id,
-    ...Object.fromEntries(personal.flatMap((name) => (given(name) === undefined ? [] : [[name, given(name)]]))),
-    answers: answersOf(program.questions, typed),
-    source: 'join_page',
-    ...(group === null ? {} : { group_id: group.id }),
-    ...(hidden.invitation === undefined ? {} : { group_invitation: hidden.invitation }),
-    ...(hidden.rail_invitation === undefined ? {} : { invitation_token: hidden.rail_invitation }),
-    ...(program.terms_url === null || terms_version === undefined ? {} : { terms_version }),
-  };
-  try {
-    await perform({ ...serving, request, caller }, 'applications.create', { body }, one(typed, 'form_key'));
-    return undefined;
-  } catch (problem) {
-    if (problem instanceof Problem && problem.code === 'resource_already_exists') {
-      await remind(serving, request, { email: one(typed, 'email') as string, language });
-      return undefined;
-    }
-    const names = [...personal, ...program.questions.map(({ key }) => `answers.${key}`), 'terms'];
-    return errorsOf(
-      problem,
-      texts,
-      names,
-      { terms_version: 'terms', group_invitation: 'email' },
-      { terms_version: texts.terms.changed, group_invitation: texts.join.other_address },
-    );
-  }
-}
-
-/** Whether an address is of a partner, nobody who asks can tell: who has it gets a link to sign in. */
-const remind = (
-  { store }: Serving,
-  request: FastifyRequest,
-  { email, language }: { email: string; language: string },
-): Promise<void> =>
-  withinDeadline(request, 'pages', (asked) =>
-    transaction(store, { organization_id: null, request_id: request.id, asked }, async (tx) => {
-      mailLinks(tx, 'program/mail_magic_links', email, language);
-    }),
-  );
-
-function answersOf(questions: readonly Question[], typed: Typed): Record<string, unknown> {
-  const answers = questions.flatMap(({ key, kind, required }): [string, unknown][] => {
-    const values = (typed[`answers.${key}`] ?? []).filter((value) => value.trim() !== '');
-    if (kind === 'checkbox') {
-      // A box that must be ticked and is not, is not answered.
-      return required && values.length === 0 ? [] : [[key, values.includes('true')]];
-    }
-    if (values.length === 0) return [];
-    const [value = ''] = values;
-    if (kind === 'choices') return [[key, values]];
-    return [[key, kind === 'url' ? withScheme(value.trim()) : value.replaceAll('\r\n', '\n')]];
-  });
-  return Object.fromEntries(answers);
 }

@@ -1,8 +1,10 @@
 /** Links and coupons of a partner, and the customers who came by them. */
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { Problem } from '../core/values/problem.ts';
 import { day, number } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
-import { sendFile, type Use } from '../pages/run.ts';
+import { type Reply, sendFile, type Use } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { table } from '../pages/table.ts';
 import type { Link } from '../program/partners/link.ts';
@@ -44,12 +46,15 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
       program_id: me.program.id,
       partner_id: visit.partner_id,
       destination_url,
-      ...(value === undefined ? {} : { value }),
       ...(label === undefined ? {} : { label }),
     };
     const form_key = one(typed, 'form_key');
+    const create = (one: string) => performBeyond(visit, 'links.create', { ...body, value: one }, form_key);
+    const { handle } = me.partner;
     try {
-      await performBeyond(visit, 'links.create', body, form_key);
+      await (value === undefined
+        ? firstFree([handle, `${handle}-${count + 1}`, randomEnding(handle)], create)
+        : create(value));
     } catch (problem) {
       return wrong(errorsOf(problem, me.texts, fields), (problem as { status: number }).status);
     }
@@ -108,6 +113,22 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const content = html`<p class="hint">${said.masked}</p>${table(menu.customers, columns, customers.data, said.none)}${pager(me.texts, '/portal/customers', request.query, customers)}`;
     return sendPortal(reply, me, { title: menu.customers, at: 'customers', content });
   });
+}
+
+const randomEnding = (handle: string): string => `${handle}-${randomBytes(4).toString('hex')}`;
+
+/** Tries one ending after another, until one is not taken. */
+async function firstFree(
+  [ending = '', ...others]: string[],
+  create: (ending: string) => Promise<Reply>,
+): Promise<Reply> {
+  try {
+    return await create(ending);
+  } catch (error) {
+    const is_taken = error instanceof Problem && error.code === 'resource_already_exists';
+    if (!is_taken || others.length === 0) throw error;
+    return firstFree(others, create);
+  }
 }
 
 const hostOf = (url: string): string => (URL.parse(url)?.hostname ?? '').replace(/^www\./, '');

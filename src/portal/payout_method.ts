@@ -1,5 +1,8 @@
 /** How a partner is paid, and the tax form: what is typed here is encrypted, and never shown again. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { idTimePart } from '../core/values/id.ts';
 import { Problem } from '../core/values/problem.ts';
 import { inOneLine } from '../core/values/texts/one_line.ts';
 import { time } from '../pages/format.ts';
@@ -48,8 +51,9 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
     const kind = one(typed, 'kind') ?? '';
     const account = Object.hasOwn(accounts, kind) ? accounts[kind] : undefined;
     if (!account) return reply.redirect('/portal/payout_method', 303);
-    const { me } = await readPage(visit, async () => ({}));
+    const { me, changes } = await readPage(visit, async (_, __, tx) => ({ changes: await changesOf(tx, visit) }));
     const wrong = (errors: Errors, status: number) => show(reply, visit, {}, { kind, typed, errors }, status);
+    if (changes >= most_changes_a_day) return wrong({ '': me.texts.general.too_many }, 429);
     const [first = 'iban'] = account.details;
     if (withoutBlanks(one(typed, first)) !== withoutBlanks(one(typed, 'again')))
       return wrong({ again: me.texts.payout_method.differs }, 400);
@@ -89,6 +93,18 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
     }
     return reply.redirect('/portal/tax_form?done=saved', 303);
   });
+}
+
+/** Changes of the payout method in a day: each of them mails the account before, whose address the partner has typed. */
+const most_changes_a_day = 5;
+
+async function changesOf(tx: Tx, { partner_id }: PortalVisit): Promise<number> {
+  const since = `aud_${idTimePart(Date.parse(tx.now) - 86_400_000)}`;
+  const { count } = await tx.one<{ count: number }>(sql`
+    select count(*)::int as count from core.audit_entry a
+    where a.organization_id = ${tx.organization_id} and a.object_id = ${partner_id} and a.id >= ${since}
+      and a.partner_id = ${partner_id} and a.operation = 'partners.put_payout_method'`);
+  return count;
 }
 
 /** An account number is pasted with blanks, and typed without. */

@@ -7,7 +7,7 @@ import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
 import { formOf } from '../pages/sign_in.ts';
 import { facts, table } from '../pages/table.ts';
-import { type Errors, errorsOf, form, one, type Typed, typedIn, withScheme } from './fields.ts';
+import { type Errors, errorsOf, form, once, one, type Typed, typedIn, withScheme } from './fields.ts';
 import { copyable, cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
 import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
@@ -176,7 +176,7 @@ function actionButtons({ texts: { postbacks: said } }: Me, { id, status }: Postb
   ];
   return html`<ul class="actions">${names.map(
     ([action, name]) =>
-      html`<li><form method="post" action="/portal/postbacks/${id}/${action}"><button class="${action === 'delete' ? 'danger' : 'plain'}">${name}</button></form></li>`,
+      html`<li><form method="post" action="/portal/postbacks/${id}/${action}">${once()}<button class="${action === 'delete' ? 'danger' : 'plain'}">${name}</button></form></li>`,
   )}</ul>`;
 }
 
@@ -207,7 +207,7 @@ function deliveryContent(me: Me, delivery: Delivery & { endpoint_id: string }): 
     [general.date, time(delivery.created_at, me.reader)],
     [general.status, said.delivery[delivery.status]],
   ])}
-<form method="post" action="/portal/deliveries/${delivery.id}/replay"><p><button class="plain">${said.replay}</button></p></form>
+<form method="post" action="/portal/deliveries/${delivery.id}/replay">${once()}<p><button class="plain">${said.replay}</button></p></form>
 <h2>${said.body}</h2><pre>${delivery.request_body}</pre>
 <h2>${said.attempts}</h2>
 ${delivery.attempts.map(

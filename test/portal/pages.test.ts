@@ -87,13 +87,20 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.equal(taken.status, 409);
   t.equal(formAt(taken, '/portal/links')?.fields.value, 'my-news');
   t.match(taken.html, /id="field-value-error">This is taken/);
+  const unnamed = formAt(made, '/portal/links');
+  for (const form_key of ['first', 'second']) await waiting.post('/portal/links', { ...unnamed?.fields, form_key });
+  const { handle } = await merchant.get(`/v1/partners/${application.partner_id}`);
+  t.same(
+    (await shop.list('links')).map(({ value }) => value).toSorted(),
+    [handle, `${handle}-3`, 'my-news'].toSorted(),
+  );
   await rail.query(sql`
     insert into program.link (organization_id, id, program_id, partner_id, param, value, destination_url, url)
     select organization_id, core.new_id('lnk'), program_id, partner_id, param, 'more-' || n, destination_url, url || n
     from program.link, generate_series(1, 499) as n where id = ${link.id}`);
   const most = await waiting.submit(formAt(taken, '/portal/links'), { value: 'one-more' });
   t.equal(most.status, 402);
-  t.match(most.text, 'You have as many links as you can have');
+  t.match(most.text, 'You have reached the maximum number of links');
 
   const click = await merchant.post('/v1/clicks', {
     program_id: shop.program_id,
@@ -111,7 +118,7 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.notMatch(customers.html, 'gmail');
   const [commission] = (await shop.list('commissions')) as [Json];
   const why = await waiting.get(`/portal/commissions/${commission.id}`);
-  t.match(why.text, /Why this amount\?.*the customer is yours.*\$99\.00.*-\$9\.00.*20%/);
+  t.match(why.text, /Why this amount\?.*the customer is already yours.*\$99\.00.*-\$9\.00.*20%/);
   t.match(why.text, /[AP]M UTC /);
   await merchant.patch(`/v1/programs/${shop.program_id}`, { timezone: 'Asia/Tokyo' });
   t.match(
@@ -165,8 +172,9 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.match((await waiting.get(`/portal/payouts/${payout.id}/statement?format=csv`)).html, /,9900,1980,USD/);
   const entries = await rail.query<Json>(sql`
     select operation, partner_id from core.audit_entry where organization_id = ${merchant.organization_id} and partner_id is not null order by id`);
+  const link_made = { operation: 'links.create', partner_id: application.partner_id };
   t.same(entries, [
-    { operation: 'links.create', partner_id: application.partner_id },
+    ...[link_made, link_made, link_made],
     { operation: 'partners.put_payout_method', partner_id: application.partner_id },
   ]);
 });
@@ -186,6 +194,9 @@ t.test('postbacks: the secret once, a test, the log, sent again; three at most',
   t.match(endpoint, { partner_id: partner.id, url: received.url });
   const at = `/portal/postbacks/${endpoint.id}`;
   t.notMatch((await browser.get(at)).html, 'whsec_');
+  const rotate = formAt(await browser.get(at), `${at}/rotate`);
+  const [once, twice] = [await browser.submit(rotate), await browser.submit(rotate)];
+  t.equal(once.text, twice.text, 'a second click shows the secret of the first');
   await browser.submit(formAt(await browser.get(at), `${at}/ping`));
   await shop.referred(partner);
   await shop.referred(await shop.partner());
@@ -278,6 +289,22 @@ t.test('notifications, language, sessions, terms, a missing sale and a tax form'
   for (let nth = 0; nth < 10; nth++) data.append('more', 'x');
   t.equal((await post(data)).status, 400, 'a form of many parts is not read');
 });
+
+t.test(
+  'a payout method is changed five times a day at most: each change mails the address of the account before',
+  async (t) => {
+    const shop = await openShop(rail, { payout_methods: ['paypal'] });
+    const { id } = await shop.partner();
+    const browser = await signedIn(shop, id, rail.address);
+    const statuses: number[] = [];
+    for (let nth = 1; nth <= 6; nth++) {
+      const email = `account-${nth}@example.com`;
+      statuses.push((await browser.post('/portal/payout_method', { kind: 'paypal', email, again: email })).status);
+    }
+    t.same(statuses, [200, 200, 200, 200, 200, 429]);
+    t.match(await shop.merchant.get(`/v1/partners/${id}/payout_method`), { hint: 'nt-5' });
+  },
+);
 
 t.test('pages to join: private groups, pauses, and other languages', async (t) => {
   const shop = await openShop(rail, { name: fresh('Joinable') });

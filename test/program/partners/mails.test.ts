@@ -46,8 +46,8 @@ t.test('tells an applicant of each step, in their language, and nobody what some
   t.notMatch(JSON.stringify(all), 'spam');
   const to = (email: string) => all.filter(({ recipient }) => recipient === email).map(({ subject }) => subject);
   const program = 'Acme Bcc: eve@example.com';
-  t.same(to(german.email).sort(), [`Ihre Bewerbung bei ${program}`, `Ihre Bewerbung bei ${program} ist angenommen`]);
-  t.same(to(other.email).sort(), [`Your application to ${program}`, `Your application to ${program} is declined`]);
+  t.same(to(german.email).sort(), [`Ihre Bewerbung bei ${program}`, `Ihre Bewerbung bei ${program} wurde angenommen`]);
+  t.same(to(other.email).sort(), [`Your application to ${program}`, `Your application to ${program} was declined`]);
   const text = (subject: RegExp) => all.find((mail) => subject.test(mail.subject))?.text;
   t.ok(text(/declined$/).includes(`\n\n${reason}\n`), 'word for word');
   t.match(text(/angenommen$/), 'Die Bedingungen des Programms, Version May: https://acme.example.com/terms');

@@ -12,15 +12,15 @@ export const de: MailTexts = {
     ],
   }),
   approved: ({ program, portal_url }) => ({
-    subject: `Ihre Bewerbung bei ${program} ist angenommen`,
+    subject: `Ihre Bewerbung bei ${program} wurde angenommen`,
     paragraphs: [
-      `Ihre Bewerbung ist angenommen: Sie sind jetzt Partner von ${program}.`,
+      `Ihre Bewerbung wurde angenommen: Sie sind jetzt Partner von ${program}.`,
       `Melden Sie sich an, um Ihre Links zu erhalten und anzugeben, wie Sie bezahlt werden möchten: ${portal_url}`,
     ],
   }),
   rejected: ({ program, reason }) => ({
-    subject: `Ihre Bewerbung bei ${program} ist abgelehnt`,
-    paragraphs: [`Ihre Bewerbung für das Partnerprogramm von ${program} ist abgelehnt. Die Begründung:`, reason],
+    subject: `Ihre Bewerbung bei ${program} wurde abgelehnt`,
+    paragraphs: [`Ihre Bewerbung für das Partnerprogramm von ${program} wurde abgelehnt. Die Begründung:`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
     subject: `Willkommen im Partnerprogramm von ${program}`,
@@ -76,15 +76,15 @@ export const de: MailTexts = {
     paragraphs: [
       `Öffnen Sie diese Seite, um sich im Partnerportal von ${program} anzumelden:`,
       url,
-      `Der Link gilt einmal, innerhalb von ${minutes} Minuten. Wenn Sie ihn nicht angefordert haben, beachten Sie diese E-Mail nicht: Ohne sie kann sich niemand anmelden.`,
+      `Der Link funktioniert einmal, innerhalb von ${minutes} Minuten. Wenn Sie ihn nicht angefordert haben, ignorieren Sie diese E-Mail: Ohne sie kann sich niemand anmelden.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
-    subject: `Ihre Auszahlung von ${amount} von ${program}`,
+    subject: `Ihre Auszahlung über ${amount} von ${program}`,
     paragraphs: [
       `${program} hat Ihnen ${amount} ausgezahlt.`,
       [
-        `Weg: ${method}${account && `, Konto endet auf ${account}`}`,
+        `Auszahlungsweg: ${method}${account && `, Konto endet auf ${account}`}`,
         `Zeitraum: ${period} (UTC)`,
         `Abrechnung: ${statement}${is_attached ? ', im Anhang' : ''}`,
         `Auszahlung: ${payout_id}`,

@@ -7,20 +7,20 @@ export const en: MailTexts = {
   applied: ({ program, portal_url }) => ({
     subject: `Your application to ${program}`,
     paragraphs: [
-      `We have received your application to the partner program of ${program}. You will get an email when it is decided.`,
-      `Its status: ${portal_url}`,
+      `We have received your application to the partner program of ${program}. You will get an email when there is a decision.`,
+      `Follow its status: ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
-    subject: `Your application to ${program} is approved`,
+    subject: `Your application to ${program} was approved`,
     paragraphs: [
-      `Your application is approved: you are now a partner of ${program}.`,
+      `Your application was approved: you are now a partner of ${program}.`,
       `Sign in to get your links and to say how you want to be paid: ${portal_url}`,
     ],
   }),
   rejected: ({ program, reason }) => ({
-    subject: `Your application to ${program} is declined`,
-    paragraphs: [`Your application to the partner program of ${program} is declined. The reason:`, reason],
+    subject: `Your application to ${program} was declined`,
+    paragraphs: [`Your application to the partner program of ${program} was declined. The reason:`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
     subject: `Welcome to the partner program of ${program}`,
@@ -74,7 +74,7 @@ export const en: MailTexts = {
     paragraphs: [
       `Open this page to sign in to the partner portal of ${program}:`,
       url,
-      `The link works once, within ${minutes} minutes. If you did not ask for it, ignore this mail: nobody can sign in without it.`,
+      `The link works once, within ${minutes} minutes. If you did not ask for it, ignore this email: nobody can sign in without it.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({

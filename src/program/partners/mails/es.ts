@@ -7,8 +7,8 @@ export const es: MailTexts = {
   applied: ({ program, portal_url }) => ({
     subject: `Su solicitud a ${program}`,
     paragraphs: [
-      `Hemos recibido su solicitud para el programa de socios de ${program}. Recibirá un correo cuando se decida.`,
-      `Su estado: ${portal_url}`,
+      `Hemos recibido su solicitud para el programa de socios de ${program}. Recibirá un correo cuando haya una decisión.`,
+      `Consulte su estado: ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
@@ -23,7 +23,7 @@ export const es: MailTexts = {
     paragraphs: [`Su solicitud para el programa de socios de ${program} ha sido rechazada. El motivo:`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
-    subject: `Bienvenido al programa de socios de ${program}`,
+    subject: `Le damos la bienvenida al programa de socios de ${program}`,
     paragraphs: [
       `Ya es socio de ${program}.`,
       `Inicie sesión para obtener sus enlaces e indicar cómo quiere cobrar: ${portal_url}`,
@@ -51,9 +51,9 @@ export const es: MailTexts = {
     ],
   }),
   rate_changed: ({ program, rates, portal_url }) => ({
-    subject: `Su porcentaje de comisión en ${program} ha cambiado`,
+    subject: `Su tasa de comisión en ${program} ha cambiado`,
     paragraphs: [
-      `Ha cambiado la tarifa con la que gana comisiones en ${program}. Se aplica a los pagos a partir de ahora; lo que ya ha ganado no cambia.`,
+      `Ha cambiado la tasa de sus comisiones en ${program}. Se aplica a los pagos a partir de ahora; lo que ya ha ganado no cambia.`,
       rates.join('\n'),
       `Sus comisiones: ${portal_url}`,
     ],
@@ -77,7 +77,7 @@ export const es: MailTexts = {
     paragraphs: [
       `Abra esta página para iniciar sesión en el portal de socios de ${program}:`,
       url,
-      `El enlace sirve una sola vez, durante ${minutes} minutos. Si no lo ha pedido, ignore este correo: nadie puede iniciar sesión sin él.`,
+      `El enlace solo funciona una vez, durante ${minutes} minutos. Si no lo ha pedido, ignore este correo: nadie puede iniciar sesión sin él.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({

@@ -5,22 +5,22 @@ export const fr: MailTexts = {
   settings: (url) => `Choisissez les e-mails que vous recevez : ${url}`,
   terms: ({ url, version }) => `Les conditions du programme, version ${version} : ${url}`,
   applied: ({ program, portal_url }) => ({
-    subject: `Votre candidature chez ${program}`,
+    subject: `Votre candidature auprès de ${program}`,
     paragraphs: [
       `Nous avons bien reçu votre candidature au programme partenaire de ${program}. Vous recevrez un e-mail dès qu’une décision sera prise.`,
-      `Son état : ${portal_url}`,
+      `Pour suivre son état : ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
-    subject: `Votre candidature chez ${program} est acceptée`,
+    subject: `Votre candidature auprès de ${program} a été acceptée`,
     paragraphs: [
-      `Votre candidature est acceptée : vous êtes maintenant partenaire de ${program}.`,
+      `Votre candidature a été acceptée : vous êtes maintenant partenaire de ${program}.`,
       `Connectez-vous pour obtenir vos liens et indiquer comment vous souhaitez être payé : ${portal_url}`,
     ],
   }),
   rejected: ({ program, reason }) => ({
-    subject: `Votre candidature chez ${program} est refusée`,
-    paragraphs: [`Votre candidature au programme partenaire de ${program} est refusée. Le motif :`, reason],
+    subject: `Votre candidature auprès de ${program} a été refusée`,
+    paragraphs: [`Votre candidature au programme partenaire de ${program} a été refusée. Le motif :`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
     subject: `Bienvenue dans le programme partenaire de ${program}`,
@@ -79,15 +79,15 @@ export const fr: MailTexts = {
     paragraphs: [
       `Ouvrez cette page pour vous connecter au portail partenaire de ${program} :`,
       url,
-      `Le lien ne sert qu’une fois, pendant ${minutes} minutes. Si vous ne l’avez pas demandé, ignorez cet e-mail : personne ne peut se connecter sans lui.`,
+      `Le lien ne fonctionne qu’une fois, pendant ${minutes} minutes. Si vous ne l’avez pas demandé, ignorez cet e-mail : personne ne peut se connecter sans lui.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
-    subject: `Votre versement de ${amount} de ${program}`,
+    subject: `Votre versement de ${amount} par ${program}`,
     paragraphs: [
       `${program} vous a versé ${amount}.`,
       [
-        `Mode : ${method}${account && `, compte se terminant par ${account}`}`,
+        `Mode de paiement : ${method}${account && `, compte se terminant par ${account}`}`,
         `Période : ${period} (UTC)`,
         `Relevé : ${statement}${is_attached ? ', ci-joint' : ''}`,
         `Versement : ${payout_id}`,

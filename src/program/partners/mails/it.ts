@@ -8,22 +8,22 @@ export const it: MailTexts = {
     subject: `La Sua candidatura a ${program}`,
     paragraphs: [
       `Abbiamo ricevuto la Sua candidatura al programma partner di ${program}. Riceverà un’e-mail quando sarà presa una decisione.`,
-      `Lo stato: ${portal_url}`,
+      `Per seguirne lo stato: ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
-    subject: `La Sua candidatura a ${program} è accettata`,
+    subject: `La Sua candidatura a ${program} è stata accettata`,
     paragraphs: [
-      `La Sua candidatura è accettata: ora è partner di ${program}.`,
+      `La Sua candidatura è stata accettata: ora è partner di ${program}.`,
       `Acceda per ottenere i Suoi link e indicare come desidera essere pagato: ${portal_url}`,
     ],
   }),
   rejected: ({ program, reason }) => ({
-    subject: `La Sua candidatura a ${program} è respinta`,
-    paragraphs: [`La Sua candidatura al programma partner di ${program} è respinta. Il motivo:`, reason],
+    subject: `La Sua candidatura a ${program} è stata respinta`,
+    paragraphs: [`La Sua candidatura al programma partner di ${program} è stata respinta. Il motivo:`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
-    subject: `Benvenuto nel programma partner di ${program}`,
+    subject: `Le diamo il benvenuto nel programma partner di ${program}`,
     paragraphs: [
       `Ora è partner di ${program}.`,
       `Acceda per ottenere i Suoi link e indicare come desidera essere pagato: ${portal_url}`,
@@ -50,9 +50,9 @@ export const it: MailTexts = {
     ],
   }),
   rate_changed: ({ program, rates, portal_url }) => ({
-    subject: `La Sua percentuale di commissione presso ${program} è cambiata`,
+    subject: `Le Sue commissioni presso ${program} sono cambiate`,
     paragraphs: [
-      `È cambiata la tariffa delle Sue commissioni presso ${program}. Vale per i pagamenti da ora in poi; quanto ha già guadagnato non cambia.`,
+      `Sono cambiate le condizioni delle Sue commissioni presso ${program}. Valgono per i pagamenti da ora in poi; quanto ha già guadagnato non cambia.`,
       rates.join('\n'),
       `Le Sue commissioni: ${portal_url}`,
     ],
@@ -72,11 +72,11 @@ export const it: MailTexts = {
     ],
   }),
   sign_in: ({ program, url, minutes }) => ({
-    subject: `Accedere a ${program}`,
+    subject: `Accesso a ${program}`,
     paragraphs: [
       `Apra questa pagina per accedere al portale partner di ${program}:`,
       url,
-      `Il link vale una sola volta, entro ${minutes} minuti. Se non l’ha chiesto, ignori questa e-mail: nessuno può accedere senza.`,
+      `Il link funziona una sola volta, entro ${minutes} minuti. Se non l’ha chiesto, ignori questa e-mail: senza di essa nessuno può accedere.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({

@@ -8,7 +8,7 @@ export const pt: MailTexts = {
     subject: `A sua candidatura a ${program}`,
     paragraphs: [
       `Recebemos a sua candidatura ao programa de parceiros de ${program}. Receberá um e-mail quando houver uma decisão.`,
-      `O estado: ${portal_url}`,
+      `Para acompanhar o estado: ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
@@ -76,7 +76,7 @@ export const pt: MailTexts = {
     paragraphs: [
       `Abra esta página para iniciar sessão no portal de parceiros de ${program}:`,
       url,
-      `A ligação só serve uma vez, durante ${minutes} minutos. Se não a pediu, ignore este e-mail: ninguém pode iniciar sessão sem ele.`,
+      `O link só funciona uma vez, durante ${minutes} minutos. Se não o pediu, ignore este e-mail: ninguém pode iniciar sessão sem ele.`,
     ],
   }),
   payout_paid: ({ program, amount, method, account, period, statement, is_attached, payout_id }) => ({
