@@ -95,7 +95,7 @@ const bulkField = (typed: Typed): Html =>
 ${typed.bulk}</textarea></div>`;
 
 /** A code that was given a short time ago holds for a while. */
-const codeField = ({ session }: DashboardVisit): Html | false =>
+export const codeField = ({ session }: DashboardVisit): Html | false =>
   isConfirmed(session.confirmed_at)
     ? false
     : session.has_totp

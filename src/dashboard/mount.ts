@@ -12,6 +12,7 @@ import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
 import { type Reply, sendFile } from '../pages/run.ts';
 import { formOf, mountSignIn, type SignInTexts } from '../pages/sign_in.ts';
 import { mountAccount } from './account.ts';
+import { mountBankReport } from './bank_report.ts';
 import { boardPage } from './board.ts';
 import { campaignContent } from './campaign.ts';
 import { catalogOf, paramsOf } from './catalog.ts';
@@ -26,6 +27,7 @@ import { mountForms } from './mount_forms.ts';
 import { titleOf, withNames } from './named.ts';
 import { changeService, showService } from './operator.ts';
 import { partnerContent } from './partner.ts';
+import { batchContent, payoutContent } from './payout_batch.ts';
 import { payoutRunPage } from './payout_run.ts';
 import { doneNotice, type RecordPage, recordContent } from './record_page.ts';
 import { relatedContent } from './related.ts';
@@ -67,6 +69,7 @@ export function mountDashboard(app: FastifyInstance, store: Store, services: Ser
     mountAccount(scope, visiting);
     mountReads(scope, visiting);
     mountForms(scope, visiting);
+    mountBankReport(scope, visiting);
     mountService(scope, visiting);
   });
 }
@@ -118,6 +121,8 @@ const records_by_hand: Record<string, RecordPage> = {
   campaigns: campaignContent,
   commissions: commissionContent,
   partners: partnerContent,
+  payout_batches: batchContent,
+  payouts: payoutContent,
   risk_flags: flagContent,
   sales: saleContent,
   threads: threadContent,

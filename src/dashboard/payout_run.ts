@@ -12,8 +12,10 @@ import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
+export type Amounts = { currency: string; payouts: number; amount_minor: number }[];
+
 interface Preview {
-  amounts: { currency: string; payouts: number; amount_minor: number }[];
+  amounts: Amounts;
   not_eligible: { reason: string; count: number }[];
 }
 
@@ -28,25 +30,27 @@ const steps: Record<string, { say: string; operations: [name: string, title: str
     say: 'Somebody else than the person who created it approves it.',
     operations: [['payout_batches.approve', 'Approve']],
   },
-  ready: {
-    say: 'Send it. Sending makes the file for your bank, whose report you take in afterwards.',
-    operations: [
-      ['payout_batches.send', 'Send'],
-      ['payout_batches.take_in_report', 'Take in a report of the bank'],
-      ['payout_batches.mark_paid', 'Mark as paid by hand'],
-    ],
+  ready: { say: 'Send it. Bank transfers become a file for your bank.', operations: [['payout_batches.send', 'Send']] },
+  sent: {
+    say: 'Give the file to your bank. Once the bank has paid, upload its report, or mark the batch as paid by hand.',
+    operations: [['payout_batches.mark_paid', 'Mark as paid by hand']],
   },
   completed: { say: 'Every payout is paid, failed or deleted.', operations: [] },
 };
 
 export async function payoutRunPage(visit: DashboardVisit) {
-  const { batches, partners, chosen } = await readPage(visit, async (use, { program_id }) => {
-    if (program_id === undefined) return { batches: [], partners: 0 };
-    const [batches, partners] = await Promise.all([
+  const { program, rails, batches, partners, chosen } = await readPage(visit, async (use, { program_id }) => {
+    if (program_id === undefined) return { program: {}, rails: [], batches: [], partners: 0 };
+    const [program, rails, batches, partners] = await Promise.all([
+      use('programs.get', { params: { id: program_id } }),
+      use('rails.list', { params: { id: program_id } }),
       use('payout_batches.list', { query: { program_id, limit: most_batches } }),
       use('partners.list', { query: { program_id, limit: 1 } }),
     ]);
-    return { batches: batches.data as Record_[], partners: partners.total_count as number };
+    return {
+      ...{ program: program as Record_, rails: rails.data as Record_[] },
+      ...{ batches: batches.data as Record_[], partners: partners.total_count as number },
+    };
   });
   const { program_id } = chosen;
   if (program_id === undefined)
@@ -68,8 +72,9 @@ export async function payoutRunPage(visit: DashboardVisit) {
       { title: 'Next step', cell: (row) => nextStep(visit, row) },
     ],
     batches,
-    'There is no batch yet.',
-  )}`;
+    'There is no batch yet. Create one once something is due.',
+  )}
+<h2>How you pay</h2>${accounts(visit, program, rails)}`;
   return { title: 'Payout run', content, chosen };
 }
 
@@ -86,18 +91,48 @@ const sums = ({ reader }: DashboardVisit, amounts: Preview['amounts']): Html | s
     : html`${amounts.map(({ currency, payouts, amount_minor }, nth) => html`${nth > 0 && ', '}${money(amount_minor, currency, reader)} in ${number(payouts, reader)}`)}`;
 
 const due = (visit: DashboardVisit, { amounts, not_eligible }: Preview): Html =>
-  html`<ul class="cards">${amounts.map(({ currency, payouts, amount_minor }) => html`<li class="card"><strong>${money(amount_minor, currency, visit.reader)}</strong>${number(payouts, visit.reader)} payouts</li>`)}</ul>
-${amounts.length === 0 && html`<p class="none">Nothing is due.</p>`}
+  html`<ul class="cards">${amounts.map(({ currency, payouts, amount_minor }) => html`<li class="card"><strong>${money(amount_minor, currency, visit.reader)}</strong>${number(payouts, visit.reader)} ${payouts === 1 ? 'payout' : 'payouts'}</li>`)}</ul>
+${amounts.length === 0 && html`<p class="none">Nothing is due. Commissions are due when their holding period is over: see <a href="/dashboard/maturing">Maturing commissions</a>.</p>`}
+${amounts.length > 0 && html`<p><a href="/dashboard/commissions?status=due">The commissions that are due</a></p>`}
 ${not_eligible.length > 0 && html`<p>Not paid now: ${not_eligible.map(({ reason, count }) => `${words(reason).toLowerCase()} (${count})`).join(', ')}.</p>`}
-${amounts.length > 0 && html`<ul class="actions"><li><a class="button" href="/dashboard/do/payout_batches.create">Create a batch</a></li></ul>`}`;
+${amounts.length > 0 && html`<ul class="actions"><li><a class="button" href="/dashboard/do/payout_batches.create?only=program_id,cutoff,due_at">Create a batch</a></li></ul>`}`;
 
-function nextStep({ role, catalog }: DashboardVisit, { id, status }: Record_): Html {
-  const { say, operations } = steps[String(status)] ?? { say: '', operations: [] };
+/** What comes next for a batch, with the links to it. */
+export function nextStep({ role, catalog }: DashboardVisit, { id, status, files }: Record_): Html {
+  const is_sent = status === 'ready' && Array.isArray(files) && files.length > 0;
+  const { say, operations } = steps[is_sent ? 'sent' : String(status)] ?? { say: '', operations: [] };
   const open = operations.filter(([name]) => mayRun(role, catalog.operations.get(name) as Operation));
-  const links = open.map(([name, title]) => html` <a href="/dashboard/do/${name}?id=${id}">${title}</a>`);
   const file =
-    status === 'ready' &&
+    is_sent &&
     mayDo(role, 'payouts:send') &&
-    html` <a href="/dashboard/see/payout_batches.export?id=${id}">Download the bank’s file</a>`;
-  return html`<span class="long">${say}${links}${file}</span>`;
+    html` <a href="/dashboard/file/payout_batches.export?id=${id}">Download the bank’s file</a> ·`;
+  const report =
+    is_sent && mayDo(role, 'payouts:write') && html` <a href="/dashboard/payout_batches/${id}">Upload the report</a>`;
+  return html`<span class="long">${say}${file}${report}${open.map(([name, title], nth) => html`${(nth > 0 || report) && ' ·'} <a href="/dashboard/do/${name}?id=${id}">${title}</a>`)}</span>`;
 }
+
+/** Methods that need an account that pays. */
+const methods_with_account = new Set(['bank_transfer', 'wire', 'paypal', 'wise', 'stripe']);
+
+/** The methods that the program pays by, each with the account that pays: without one nothing is sent. */
+const accounts = ({ role }: DashboardVisit, { id, payout_methods }: Record_, rails: Record_[]): Html =>
+  table(
+    'Accounts that pay',
+    [
+      { title: 'Method', cell: ({ method }) => words(method) },
+      {
+        title: 'Account',
+        cell: ({ rail }) => (rail ? `${rail.account ?? ''} …${rail.hint ?? ''}` : 'Not set up: nothing is sent by it'),
+      },
+      {
+        title: 'Change',
+        cell: ({ method, rail }) =>
+          mayDo(role, 'payouts:send') &&
+          html`<a href="/dashboard/do/rails.put?${new URLSearchParams({ id: String(id), rail: method, back: '/dashboard/payout_run' })}">${rail ? 'Change' : 'Set it up'}</a>`,
+      },
+    ],
+    (payout_methods as string[])
+      .filter((method) => methods_with_account.has(method))
+      .map((method) => ({ method, rail: rails.find(({ rail }) => rail === method) })),
+    'Partners are paid by hand.',
+  );

@@ -47,7 +47,7 @@ const isUnderWay = (value: unknown): boolean =>
   });
 
 /** Where scripts run, the page reads this part again until the work is done. */
-const underWay = (content: Html): Html => html`<div data-under-way>
+export const underWay = (content: Html): Html => html`<div data-under-way>
 ${notice(html`This is being worked on. <a href="">Load the page again</a> to see how far it is.`)}
 ${content}
 </div>`;

@@ -77,6 +77,7 @@ const spelled: Record<string, string> = {
   qr: 'QR',
   bps: '',
   epc: 'EPC',
+  paypal: 'PayPal',
   youtube: 'YouTube',
   tiktok: 'TikTok',
   minor: '',

@@ -3,6 +3,8 @@ import t from 'tap';
 import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import type { Form, Page } from '../pages/browse.ts';
 import { signedIn } from '../pages/people.ts';
+import { tellStory } from '../pages/story.ts';
+import { setDebtor } from '../program/payouts/files/fixture.ts';
 import { mail, openCampaign, openOutreach, replyTo } from '../recruitment/outreach/mailed.ts';
 import { openShop } from '../shop.ts';
 
@@ -203,6 +205,78 @@ t.test('a commission says why it is what it is, and offers what its state allows
     (await owner.get(`/dashboard/sales/${commission.sale_id}`)).text,
     /Why it is credited and paid so .*The rate applies to/,
   );
+});
+
+t.test('a payout run goes from approval to the report of the bank, and each page says what comes next', async (t) => {
+  const own = await rail.organization();
+  const { shop, batch } = await tellStory(rail, { payout_approval_required: true }, own);
+  const finance = await signedIn(rail, own, 'finance', true);
+  const path = `/dashboard/payout_batches/${batch.id}`;
+  t.match((await finance.get('/dashboard/payout_run')).text, /How you pay .*Bank transfer Not set up/);
+  await setDebtor(rail, shop);
+  const run = async (operation: string) =>
+    finance.submit(formOf(await finance.get(`/dashboard/do/${operation}?id=${batch.id}`), operation));
+  t.match((await finance.get(path)).text, /Next: Somebody else .* approves it/);
+  await run('payout_batches.approve');
+  t.match((await finance.get(path)).text, /Next: Send it/);
+  await run('payout_batches.send');
+  await eventually(async () => (await own.get(`/v1/payout_batches/${batch.id}`)).files.length > 0, 'the file');
+  const sent = await finance.get(path);
+  t.match(sent.text, /Next: Give the file to your bank.*Files for the bank/);
+  t.notOk(sent.links.some((link) => link.includes('payout_batches.send')));
+  const file = await finance.get(sent.links.find((link) => link.includes('file=1')) as string);
+  const [rejected, ...paid] = [...file.html.matchAll(/<EndToEndId>([^<]+)/g)].map(([, key]) => key as string);
+  const status = (key: string, code: string, why = '') =>
+    `<TxInfAndSts><OrgnlEndToEndId>${key}</OrgnlEndToEndId><TxSts>${code}</TxSts>${why}</TxInfAndSts>`;
+  const [, message_id = ''] = /<MsgId>([^<]+)/.exec(file.html) ?? [];
+  const report = `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>
+<GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts><OrgnlMsgId>${message_id}</OrgnlMsgId>
+<OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId></OrgnlGrpInfAndSts><OrgnlPmtInfAndSts><OrgnlPmtInfId>${message_id}-1</OrgnlPmtInfId>
+${status(rejected as string, 'RJCT', '<StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf>')}${paid.map((key) => status(key, 'ACSC')).join('')}
+</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
+  const upload = (who: { cookies: Map<string, string> }, text: string, origin = rail.address) => {
+    const body = new FormData();
+    body.set('document', new File([text], 'report.xml'));
+    const cookie = [...who.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return fetch(`${rail.address}/dashboard/bank_report/${batch.id}`, {
+      ...{ method: 'POST', body, redirect: 'manual' },
+      headers: { origin, cookie },
+    });
+  };
+  const wrong = await upload(finance, 'no XML');
+  t.equal(wrong.status, 400);
+  t.match(await wrong.text(), /role="alert">The report is not valid XML/);
+  t.equal((await upload(finance, report, 'https://elsewhere.example.com')).status, 403);
+  t.equal((await upload(await signedIn(rail, own, 'finance'), report)).status, 403, 'without a code');
+  t.equal((await upload(stranger, report)).status, 403);
+  t.equal((await upload({ cookies: new Map() }, report)).headers.get('location'), '/dashboard/sign_in');
+  const taken = await upload(finance, report);
+  t.match(taken.headers.get('location'), `${path}?done=payout_batches.take_in_report`);
+  t.match((await finance.get(path)).text, /Next: Every payout is paid, failed or deleted/);
+  const [failed] = (await shop.list('payouts', 'status=failed')) as [Json];
+  const payout = await finance.get(`/dashboard/payouts/${failed.id}`);
+  t.match(payout.text, /The payment failed: account closed.*Ask the partner where to pay, then retry it/);
+  t.ok(payout.links.includes(`/dashboard/do/payouts.retry?id=${failed.id}`));
+});
+
+t.test('a report says beside its fields what is wrong, and names its rows and the window before', async (t) => {
+  const own = await rail.organization();
+  const { partners } = await tellStory(rail, {}, own);
+  const person = await signedIn(rail, own, 'viewer');
+  for (const [query, field] of [
+    ['first=2026-02-30', 'first'],
+    ['first=2026-11-29&last=2026-11-01', 'last'],
+    ['first=2016-11-29&last=2026-11-01', 'last'],
+  ] as const)
+    t.match(
+      (await person.get(`/dashboard/reports?${query}`)).html,
+      new RegExp(`aria-invalid="true" aria-describedby="${field}-error"`),
+      query,
+    );
+  t.match((await person.get('/dashboard/reports')).text, /Sales 0 before .*Before: /);
+  t.match((await person.get('/dashboard/reports?report=customers')).text, /customer-0@example\.com Sales Details/);
+  t.notMatch((await person.get('/dashboard/reports?report=payouts')).text, /batch_/);
+  t.match((await person.get(`/dashboard/reports?partner_id=${partners[0]?.id}`)).text, /Sales/);
 });
 
 t.test('the inbox shows replies as text, and answers and corrects them', async (t) => {
