@@ -17,7 +17,7 @@ import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import { connect, disconnect } from '../inboxes/connection.ts';
 import { type DisconnectedReason, type Inbox, inboxes } from '../inboxes/inbox.ts';
-import { keepTokens, login_errors, tryStored } from '../inboxes/try_stored.ts';
+import { keepTokens, login_errors, tryStored } from '../inboxes/stored_login.ts';
 import { not_resting, wakeInbox } from '../sequences/wake_inbox.ts';
 import { type Campaign, campaigns } from './campaign.ts';
 import { failSequences, finishCampaigns } from './end.ts';

@@ -17,7 +17,7 @@ import type { Blocking } from './finding.ts';
 import { Preflight, preflight } from './preflight.ts';
 import { Preview, preview } from './preview.ts';
 import { requestSchedule } from './reschedule.ts';
-import { most_steps, most_variants } from './step.ts';
+import { step_index, variant } from './step.ts';
 
 const most_ahead_ms = 366 * 86_400_000;
 
@@ -33,16 +33,8 @@ export const launchOperations: Operation[] = [
     params: idParams,
     body: z.strictObject({
       prospect_id: id('fdi').describe('A prospect of the brand, in the campaign or not.'),
-      step_index: z
-        .int()
-        .min(0)
-        .max(most_steps - 1)
-        .default(0)
-        .describe('The step: 0 is the first.'),
-      variant: z
-        .int()
-        .min(0)
-        .max(most_variants)
+      step_index,
+      variant: variant
         .optional()
         .describe(
           "The text: 0 is the step's own, 1 its first variant. Default: the one that the prospect gets, or 0 if it is not in the campaign.",

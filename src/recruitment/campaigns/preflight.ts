@@ -15,7 +15,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { objectName } from '../../core/values/fields.ts';
-import { dailyLimit } from '../inboxes/limits.ts';
+import { dailyLimit } from '../inboxes/inbox.ts';
 import { included } from '../plan/limits.ts';
 import { planName } from '../plan/plan.ts';
 import type { SendFailure } from '../sequences/sequence.ts';

@@ -29,6 +29,15 @@ const texts = {
   body_text: text.min(1).max(20_000).describe(body_text_doc),
   body_html: text.min(1).max(60_000).nullable().default(null).describe(body_html_doc),
 };
+/** The step of an email that is asked for. */
+export const step_index = z
+  .int()
+  .min(0)
+  .max(most_steps - 1)
+  .default(0)
+  .describe('The step: 0 is the first.');
+/** The text of that step. */
+export const variant = z.int().min(0).max(most_variants);
 const weight = z.int().min(0).max(most_weight).default(1);
 const delay_days = z.int().min(0).max(365);
 const delay_doc =

@@ -5,8 +5,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { domainOf, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
-import { type Inbox, inboxes } from './inbox.ts';
-import { dailyLimit } from './limits.ts';
+import { dailyLimit, type Inbox, inboxes } from './inbox.ts';
 import { verdict } from './sender_policy/verdict.ts';
 
 const count = z.int().min(0);

@@ -14,8 +14,7 @@ import { login_fields, loginOf, namesLogin } from './given_login.ts';
 import { type Inbox, inboxes } from './inbox.ts';
 import { tryLogin } from './login.ts';
 import { defaults, type Server, settings } from './settings.ts';
-import { loginColumns, storedLogin } from './stored_login.ts';
-import { keepTokens, login_errors, tryStored } from './try_stored.ts';
+import { keepTokens, login_errors, loginColumns, storedLogin, tryStored } from './stored_login.ts';
 
 const { from_name, ...optional } = settings;
 const tried = 'Both logins are tried first. If one is refused,';

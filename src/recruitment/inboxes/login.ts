@@ -1,10 +1,16 @@
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { openImap } from './imap_login.ts';
-import { mailServerAddress, type Protocol } from './mail_host.ts';
+import {
+  LoginRefused,
+  mailServerAddress,
+  openImap,
+  openSmtp,
+  type Proof,
+  type Protocol,
+  type Timeouts,
+} from './mail_server.ts';
 import { refreshTokens } from './oauth.ts';
 import type { OAuthProvider, Server } from './settings.ts';
-import { LoginRefused, openSmtp, type Proof, type Timeouts } from './smtp_login.ts';
 
 /** The secrets of an inbox, which are stored encrypted. */
 export type Secrets =

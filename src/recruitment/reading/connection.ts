@@ -10,7 +10,7 @@ import { transaction } from '../../core/postgres/transaction.ts';
 import { domainOf } from '../../core/values/fields.ts';
 import type { OwnServer } from '../../mail/incoming/message/authserv.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
-import { openStoredImap } from '../inboxes/try_stored.ts';
+import { openStoredImap } from '../inboxes/stored_login.ts';
 import type { Classifier } from './classifier.ts';
 import { beginReading, NotTheReader } from './cursor.ts';
 import { readSetAside, setAside } from './failed_mail.ts';

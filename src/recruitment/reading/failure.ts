@@ -9,7 +9,7 @@ import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
 import type { DisconnectedReason, InboxKey } from '../inboxes/inbox.ts';
-import { LoginRefused } from '../inboxes/smtp_login.ts';
+import { LoginRefused } from '../inboxes/mail_server.ts';
 import { connectionFailed, type Failure } from './metrics.ts';
 
 const most_refused = 3;

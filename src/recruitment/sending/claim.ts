@@ -6,7 +6,7 @@ import { holdState } from '../../core/postgres/hold.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { nextMidnight } from '../campaigns/window.ts';
-import { gapSeconds } from '../inboxes/limits.ts';
+import { gapSeconds } from '../inboxes/inbox.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type Chosen, chooseEmails } from './choose.ts';
 import { type Draft, draftsOf } from './letter.ts';

@@ -16,9 +16,8 @@ import { storable } from '../../core/values/texts/stored_text.ts';
 import { idGivenBy } from '../composing/message_ids.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
 import { clientName } from '../inboxes/login.ts';
-import { mailServerAddress } from '../inboxes/mail_host.ts';
-import { LoginRefused, openSmtp } from '../inboxes/smtp_login.ts';
-import { proveStored, readStored } from '../inboxes/try_stored.ts';
+import { LoginRefused, mailServerAddress, openSmtp } from '../inboxes/mail_server.ts';
+import { proveStored, readStored } from '../inboxes/stored_login.ts';
 import { type Answer, isAboutLogin } from './answer.ts';
 
 /** Deadlines of greeting and login; while an email is sent, `handOver` has others. */

@@ -8,7 +8,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Schedule } from '../campaigns/window.ts';
 import { dayIn, isOpen, knownZone, nextMidnight } from '../campaigns/window.ts';
-import { dailyLimit } from '../inboxes/limits.ts';
+import { dailyLimit } from '../inboxes/inbox.ts';
 import { included } from '../plan/limits.ts';
 import { planName } from '../plan/plan.ts';
 

@@ -16,7 +16,7 @@ import type { Services } from '../../core/resource/services.ts';
 import { id_header, step_header, step_line } from '../composing/mail.ts';
 import { messageIds, rowIdOf } from '../composing/message_ids.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
-import { openStoredImap } from '../inboxes/try_stored.ts';
+import { openStoredImap } from '../inboxes/stored_login.ts';
 import { composed, draftsOf } from './letter.ts';
 import { recordEnds } from './record_sent.ts';
 import { isToCopy } from './wake.ts';

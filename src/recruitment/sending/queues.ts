@@ -3,7 +3,6 @@ import type { WorkerExtension } from '../../core/jobs/extension.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { once } from '../../core/values/once.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
-import { freeFromDead } from './recover.ts';
 
 export class Queues {
   readonly #context: WorkerContext;
@@ -56,7 +55,10 @@ export function extendWorker(context: WorkerContext): WorkerExtension {
   return {
     parts: [queues],
     chores: [],
-    freeFromDead: (worker_ids) => freeFromDead(context.store.database, worker_ids),
+    freeFromDead: async (worker_ids) => {
+      const { freeFromDead } = await import('./recover.ts');
+      await freeFromDead(context.store.database, worker_ids);
+    },
     idle: () => queues.idle(),
     close: async () => {},
   };

@@ -10,7 +10,7 @@ import { notFound, Problem } from '../../core/values/problem.ts';
 import { teamMembers } from '../brands/team_member.ts';
 import { type Campaign, campaigns } from '../campaigns/campaign.ts';
 import { renderStep, senderOf } from '../campaigns/preview.ts';
-import { most_steps, most_variants } from '../campaigns/step.ts';
+import { step_index, variant } from '../campaigns/step.ts';
 import { type ProspectValues, prospect_values, sendingOf, templateValues } from '../campaigns/template_values.ts';
 import { base_path } from '../events/base_path.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
@@ -19,13 +19,8 @@ import { sendMessage } from '../sending/send_message.ts';
 import { type Message, messages } from '../sequences/message.ts';
 
 const Body = z.strictObject({
-  step_index: z
-    .int()
-    .min(0)
-    .max(most_steps - 1)
-    .default(0)
-    .describe('The step: 0 is the first.'),
-  variant: z.int().min(0).max(most_variants).default(0).describe("The text: 0 is the step's own, 1 its first variant."),
+  step_index,
+  variant: variant.default(0).describe("The text: 0 is the step's own, 1 its first variant."),
   member_id: id('tm').optional().describe('The team member who gets it.'),
   email: email.optional().describe('The address of a team member, instead of `member_id`.'),
   prospect_id: id('fdi')
@@ -61,18 +56,10 @@ async function sendTest(tx: Tx, campaign_id: string, body: Body, { vault }: Serv
   const prospect = await prospectOf(tx, campaign, body.prospect_id);
   const sender = await senderOf(tx, campaign, { inbox_id: null });
   const values = templateValues(prospect, await sendingOf(tx, campaign.brand_id), sender);
-  const { step_index, variant } = body;
-  const rendered = await renderStep(campaign, { step_index, variant, sequence_id: null }, values);
+  const asked = { step_index: body.step_index, variant: body.variant };
+  const rendered = await renderStep(campaign, { ...asked, sequence_id: null }, values);
   return sendMessage(tx, vault, {
-    ...{
-      purpose: 'test',
-      campaign_id,
-      brand_id: campaign.brand_id,
-      inbox_id: sender.id,
-      step_index,
-      variant,
-      recipient,
-    },
+    ...{ purpose: 'test', campaign_id, brand_id: campaign.brand_id, inbox_id: sender.id, ...asked, recipient },
     ...{ subject: rendered.subject, body_text: rendered.text, body_html: rendered.html },
   });
 }

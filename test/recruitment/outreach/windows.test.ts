@@ -9,7 +9,7 @@ import {
   scheduleSchema,
   zoneOf,
 } from '../../../src/recruitment/campaigns/window.ts';
-import { dailyLimit, gapSeconds } from '../../../src/recruitment/inboxes/limits.ts';
+import { dailyLimit, gapSeconds } from '../../../src/recruitment/inboxes/inbox.ts';
 import { effort } from '../../runner/effort.ts';
 import { day } from './clock.ts';
 import { faultsIn } from './windows_by_minutes.ts';
