@@ -78,21 +78,16 @@ function withoutNull(schema: Schema): { own: Schema; is_nullable: boolean } {
   const others = (schema.anyOf ?? schema.oneOf)?.filter(({ type }) => type !== 'null');
   if (others) {
     const is_nullable = others.length < (schema.anyOf ?? schema.oneOf ?? []).length;
-    return { own: joined(schema, others), is_nullable };
+    return { own: others.length === 1 ? (others[0] as Schema) : joined(schema, others), is_nullable };
   }
   return { own: schema, is_nullable: [schema.type].flat().includes('null') };
 }
 
-/** One schema in place of several: what they have in common, and of objects the fields of all. */
-function joined(schema: Schema, [first = {}, ...others]: Schema[]): Schema {
-  const all = [first, ...others];
-  if (others.length === 0) return first;
-  if (all.every(({ properties }) => properties))
-    return { ...first, properties: Object.assign({}, ...all.map(({ properties }) => properties)), required: [] };
+/** One schema in place of several: the types of all. A number among texts is written as one. */
+function joined({ description }: Schema, all: Schema[]): Schema {
   const types = [...new Set(all.flatMap(typesOf))];
-  // A number among texts is written as one.
   const type = types.every((one) => one === 'string' || one === 'integer') ? ['string'] : types;
-  return { type, ...(schema.description ? { description: schema.description } : {}) };
+  return { type, ...(description ? { description } : {}) };
 }
 
 function kindOf(schema: Schema, key: string): Pick<Field, 'kind' | 'options' | 'fields'> {

@@ -61,6 +61,8 @@ t.test('keeps nothing of a login that is refused, and says which', async (t) => 
     [{ imap: { ...imap, host: '127.0.0.1' } }, 422, 'imap_unreachable', 'imap', certificate],
     [{ imap: undefined }, 400, 'missing_parameter', 'imap'],
     [{ smtp: withoutPassword(smtp) }, 400, 'missing_parameter', 'smtp.password'],
+    [{ smtp: { ...smtp, password: undefined } }, 400, 'missing_parameter', 'smtp.password'],
+    [{ imap: { ...imap, username: undefined } }, 400, 'missing_parameter', 'imap.username'],
     [{ min_gap_s: 400 }, 400, 'invalid_parameter', 'max_gap_s'],
     [{ from_name: 'Grace\r\nBcc: all@example.com' }, 400, 'invalid_parameter', 'from_name'],
   ] as const) {

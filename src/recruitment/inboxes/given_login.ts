@@ -1,21 +1,10 @@
 /** The login that a request gives: both servers with passwords, or OAuth 2 at a provider whose servers are known. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Problem } from '../../core/values/problem.ts';
 import type { Login } from './login.ts';
-import { default_ports, imap, oauth, oauth_server, provider_servers, type Server, smtp } from './settings.ts';
+import { default_ports, imap, oauth, provider_servers, type Server, smtp } from './settings.ts';
 
-/** A server's password is only missing where OAuth 2 is given. */
-export const login_fields = {
-  smtp: z
-    .union([smtp, oauth_server('smtp')])
-    .optional()
-    .describe('The server that sends. Required for a new inbox unless `oauth` is sent.'),
-  imap: z
-    .union([imap, oauth_server('imap')])
-    .optional()
-    .describe('The server that receives. Required for a new inbox unless `oauth` is sent.'),
-  oauth: oauth.optional(),
-};
+export const login_fields = { smtp: smtp.optional(), imap: imap.optional(), oauth: oauth.optional() };
 
 type Given = { [Field in keyof typeof login_fields]?: z.infer<(typeof login_fields)[Field]> | undefined };
 
@@ -40,10 +29,11 @@ function withProvider(given: Given, client: z.infer<typeof oauth>, username: str
   const { provider, client_id, client_secret, refresh_token } = client;
   const server = (protocol: 'smtp' | 'imap'): Server => {
     const named = given[protocol];
-    if (named && 'password' in named) {
+    const login = (['password', 'username'] as const).find((field) => named?.[field] !== undefined);
+    if (login) {
       const message =
         'With `oauth`, a server has no password and no user name of its own. Remove them, or remove `oauth`.';
-      throw new Problem('invalid_parameter', message, { param: `${protocol}.password` });
+      throw new Problem('invalid_parameter', message, { param: `${protocol}.${login}` });
     }
     return { ...(named ? withPort(protocol, named) : provider_servers[provider][protocol]), username };
   };
@@ -55,11 +45,14 @@ function withProvider(given: Given, client: z.infer<typeof oauth>, username: str
 
 function withPassword(protocol: 'smtp' | 'imap', given: Given, before: Login | undefined): [Server, string] {
   const named = given[protocol];
-  if (named && 'password' in named) {
-    const { password, ...server } = named;
-    return [withPort(protocol, server), password];
+  if (named?.username !== undefined && named.password !== undefined) {
+    const { username, password, ...server } = named;
+    return [{ ...withPort(protocol, server), username }, password];
   }
-  if (named) throw missing(`${protocol}.password`, 'Send `username` and `password` of the server, or use `oauth`.');
+  if (named) {
+    const field = named.password === undefined ? 'password' : 'username';
+    throw missing(`${protocol}.${field}`, 'Send the `username` and the `password` of the server, or use `oauth`.');
+  }
   if (before && 'smtp_password' in before.secrets) return [before[protocol], before.secrets[`${protocol}_password`]];
   throw missing(protocol, `Send \`${protocol}\`, or use \`oauth\`.`);
 }

@@ -50,16 +50,21 @@ const server = (protocol: Protocol) =>
     host,
     port: portOf(protocol),
     security,
-    username: text.min(1).max(320).describe('The user name of the login.'),
+    username: text.min(1).max(320).optional().describe('The user name of the login. Required unless `oauth` is sent.'),
     password: text
       .min(1)
       .max(1024)
-      .describe('The password of the login, which may be an app password. It is never shown.'),
+      .optional()
+      .describe(
+        'The password of the login, which may be an app password. Required unless `oauth` is sent. It is never shown.',
+      ),
   });
 
-export const smtp = server('smtp').describe('The server that sends. Its login is tried, and the password encrypted.');
+export const smtp = server('smtp').describe(
+  'The server that sends, with its login, which is tried; the password is encrypted. Required for a new inbox unless `oauth` is sent: then another server than the provider’s, without a login.',
+);
 export const imap = server('imap').describe(
-  'The server that receives. Its login is tried, and the password encrypted.',
+  'The server that receives, with its login, which is tried; the password is encrypted. Required for a new inbox unless `oauth` is sent: then another server than the provider’s, without a login.',
 );
 export const oauth = z
   .strictObject({
@@ -120,9 +125,3 @@ export const provider_servers: Record<OAuthProvider, Record<'smtp' | 'imap', Omi
     imap: { host: 'outlook.office365.com', port: 993, security: 'tls' },
   },
 };
-
-/** A server of an inbox with OAuth 2, where it is not the provider's usual one. */
-export const oauth_server = (protocol: Protocol) =>
-  z
-    .strictObject({ host, port: portOf(protocol), security })
-    .describe("With `oauth`: another server than the provider's.");
