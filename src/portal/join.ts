@@ -14,9 +14,9 @@ import { language_codes, language_names } from '../program/partners/mails/langua
 import { type Program, program_states, programs } from '../program/programs/program.ts';
 import type { Question } from '../program/programs/questions.ts';
 import { type Asked, apply, type Group, type Place } from './apply.ts';
+import { countriesIn } from './countries.ts';
 import { type Errors, form, type PortalField, type Typed, typedFrom, typedIn } from './fields.ts';
 import { textsIn, wantedLanguage } from './texts/languages.ts';
-import type { PortalTexts } from './texts/texts.ts';
 import type { Serving } from './visit.ts';
 
 /** Applications from one address in an hour. */
@@ -141,13 +141,13 @@ ${form(asked.texts, {
   hidden: { ...asked.hidden, terms_version: program.terms_version ?? '' },
   typed: Object.keys(typed).length > 0 ? typed : typedFrom({ language_code: asked.language }),
   errors,
-  fields: fieldsOf(program, asked.texts),
+  fields: fieldsOf(program, asked),
 })}
 <p>${join.member} <a href="/portal/sign_in">${asked.texts.sign_in.button}</a></p>`;
   return { title: join.title(program.name), content, status: 200 };
 }
 
-function fieldsOf({ questions, terms_url }: Program, { join }: PortalTexts): PortalField[] {
+function fieldsOf({ questions, terms_url }: Program, { language, texts: { join } }: Asked): PortalField[] {
   const terms: PortalField[] =
     terms_url === null
       ? []
@@ -165,7 +165,13 @@ function fieldsOf({ questions, terms_url }: Program, { join }: PortalTexts): Por
     { name: 'last_name', label: join.last_name, autocomplete: 'family-name' },
     { name: 'company_name', label: join.company, autocomplete: 'organization' },
     { name: 'website_url', label: join.website, kind: 'url', autocomplete: 'url' },
-    { name: 'country_code', label: join.country, hint: join.country_hint, autocomplete: 'country' },
+    {
+      name: 'country_code',
+      label: join.country,
+      kind: 'choice',
+      options: countriesIn(language),
+      autocomplete: 'country',
+    },
     {
       name: 'language_code',
       label: join.language,

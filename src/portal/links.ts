@@ -172,8 +172,8 @@ async function linksPage(
       title: said.label,
       cell: (row: LinkRow) => html`<a href="/portal/links/${row.id}">${row.label ?? row.value}</a>`,
     },
-    { title: said.url, cell: ({ url }: LinkRow) => copyable(url, texts) },
     ...[count(said.clicks, 'clicks'), count(said.referrals, 'referrals'), count(said.customers, 'customers')],
+    { title: said.url, cell: ({ url }: LinkRow) => copyable(url, texts) },
   ];
   const content = html`${doneNotice(query, { created: said.created })}
 ${table(texts.menu.links, columns, links.data, said.none)}${pager(texts, '/portal/links', query, links)}

@@ -62,11 +62,11 @@ async function show(
   const { missing_sale: said, general } = texts;
   const columns = [
     { title: general.date, cell: ({ created_at }: SaleClaim) => day(created_at, reader) },
-    { title: said.order, cell: (claim: SaleClaim) => claim.external_charge_id ?? claim.email ?? claim.coupon_code },
     {
       title: general.status,
       cell: ({ status: state }: SaleClaim) => html`<span class="status">${said.statuses[state]}</span>`,
     },
+    { title: said.order, cell: (claim: SaleClaim) => claim.external_charge_id ?? claim.email ?? claim.coupon_code },
   ];
   const content = html`${doneNotice(query, { sent: said.sent, found: said.found })}<p>${said.intro}</p>
 ${form(texts, {

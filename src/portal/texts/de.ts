@@ -82,7 +82,6 @@ export const de: PortalTexts = {
     company: 'Unternehmen',
     website: 'Website oder Kanal',
     country: 'Land',
-    country_hint: 'Zwei Buchstaben, etwa DE',
     language: 'Sprache',
     terms_before: 'Ich akzeptiere die ',
     terms_after: '.',

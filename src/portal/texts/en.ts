@@ -80,7 +80,6 @@ export const en: PortalTexts = {
     company: 'Company',
     website: 'Website or channel',
     country: 'Country',
-    country_hint: 'Two letters, such as DE',
     language: 'Language',
     terms_before: 'I accept the ',
     terms_after: '.',

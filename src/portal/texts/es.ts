@@ -81,7 +81,6 @@ export const es: PortalTexts = {
     company: 'Empresa',
     website: 'Sitio web o canal',
     country: 'País',
-    country_hint: 'Dos letras, por ejemplo ES',
     language: 'Idioma',
     terms_before: 'Acepto las ',
     terms_after: '.',

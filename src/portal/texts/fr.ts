@@ -80,7 +80,6 @@ export const fr: PortalTexts = {
     company: 'Entreprise',
     website: 'Site web ou chaîne',
     country: 'Pays',
-    country_hint: 'Deux lettres, par exemple FR',
     language: 'Langue',
     terms_before: 'J’accepte les ',
     terms_after: '.',

@@ -80,7 +80,6 @@ export const it: PortalTexts = {
     company: 'Azienda',
     website: 'Sito web o canale',
     country: 'Paese',
-    country_hint: 'Due lettere, per esempio IT',
     language: 'Lingua',
     terms_before: 'Accetto le ',
     terms_after: '.',

@@ -80,7 +80,6 @@ export const pt: PortalTexts = {
     company: 'Empresa',
     website: 'Site ou canal',
     country: 'País',
-    country_hint: 'Duas letras, por exemplo PT',
     language: 'Idioma',
     terms_before: 'Aceito os ',
     terms_after: '.',

@@ -69,7 +69,6 @@ export interface PortalTexts {
     company: string;
     website: string;
     country: string;
-    country_hint: string;
     language: string;
     terms_before: string;
     terms_after: string;
