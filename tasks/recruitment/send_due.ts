@@ -1,7 +1,7 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 import { organizationsToComplete } from '../../src/recruitment/campaigns/sweep.ts';
-import { wakeMailboxes, wakeQueues } from '../../src/recruitment/sending/wake.ts';
+import { wakeMailboxes, wakeQueues } from '../../src/recruitment/sending/queues.ts';
 
 /** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */
 export default task({

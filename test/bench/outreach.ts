@@ -15,7 +15,7 @@ import { type Store, transaction } from '../../src/core/postgres/transaction.ts'
 import { writeEvents } from '../../src/products.ts';
 import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
 import { composeMail } from '../../src/recruitment/composing/mail.ts';
-import { wakeQueues } from '../../src/recruitment/sending/wake.ts';
+import { wakeQueues } from '../../src/recruitment/sending/queues.ts';
 import { openSender, step } from '../recruitment/outreach/outreach.ts';
 import type { Bench, Sample } from './harness.ts';
 import { startNode, startPostgres } from './processes.ts';

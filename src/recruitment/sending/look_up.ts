@@ -17,9 +17,9 @@ import { id_header, step_header, step_line } from '../composing/mail.ts';
 import { messageIds, rowIdOf } from '../composing/message_ids.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
 import { openStoredImap } from '../inboxes/stored_login.ts';
+import { isToCopy } from '../sequences/message.ts';
 import { composed, draftsOf } from './letter.ts';
 import { recordEnds } from './record_sent.ts';
-import { isToCopy } from './wake.ts';
 
 const look_ups = counter(
   'rail_outreach_look_ups_total',

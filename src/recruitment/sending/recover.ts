@@ -9,9 +9,10 @@ import { giveBack, type Queue } from './limits.ts';
  * Workers that stopped without an outcome are not found dead: they are gone. They are counted, because of a row that another worker has claimed
  * meanwhile Postgres does not evaluate `not exists` again.
  */
-export const freeFromGone = sql`
-  update recruitment.message m set claimed_by = null
-  where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`;
+export const freeFromGone = (tx: Tx): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.message m set claimed_by = null
+    where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`);
 
 /** Frees what dead workers held, for another one at once. */
 export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {

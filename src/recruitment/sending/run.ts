@@ -8,7 +8,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { counter } from '../../core/metrics/registry.ts';
 import { batched } from '../../core/postgres/batch.ts';
-import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { databaseTime } from '../../core/values/clock.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
@@ -22,7 +22,6 @@ import { lookBack, readAgainSince } from './look_back.ts';
 import { lookUp } from './look_up.ts';
 import { type Ended, recordEnds } from './record_sent.ts';
 import { recordUnsent, type Unsent } from './record_unsent.ts';
-import { wakeQueue } from './wake.ts';
 
 const emails = counter(
   'rail_outreach_emails_total',
@@ -143,6 +142,16 @@ function unusable(error: unknown): Unusable & { is: 'unusable' } {
   if (error instanceof RangeError) return { is: 'unusable', reason: 'too_large' };
   throw error;
 }
+
+/** Enqueues the job of a queue: there is one for each. @param at its next slot; at once if not given */
+const wakeQueue = (store: Store, { organization_id, inbox_id }: InboxKey, at?: string): Promise<void> =>
+  transaction(store, { organization_id, request_id: null }, async (tx) =>
+    tx.enqueue(
+      'recruitment/send_from_inbox',
+      { organization_id, inbox_id },
+      { job_key: `outreach:${inbox_id}`, ...(at === undefined ? {} : { run_at: at }) },
+    ),
+  );
 
 const isSoon = (slot: string): boolean => new Date(slot).getTime() - databaseTime() < linger_ms;
 

@@ -1,3 +1,4 @@
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { resource } from '../../core/resource/resource.ts';
 import { documentedEnum, enumOf, id, meaningsOf, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -129,3 +130,13 @@ export const messages = resource({
   },
 });
 export type Message = z.infer<typeof messages.record>;
+
+/** Servers that keep a copy themselves have done so by then. */
+const copy_after_s = 30;
+/** A copy that could not be made in a day is not made any more. */
+const copy_within_s = 86_400;
+
+/** The condition that the copy of an email, called `t`, is to be looked for, or made. */
+export const isToCopy = (now: string): Sql => sql`
+  t.sent_at between ${now}::timestamptz - make_interval(secs => ${copy_within_s})
+    and ${now}::timestamptz - make_interval(secs => ${copy_after_s})`;

@@ -6,7 +6,7 @@ import { nextMidnight, nextOpening } from '../../../src/recruitment/campaigns/wi
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { outreachBacklog } from '../../../src/recruitment/sending/backlog.ts';
 import { claim } from '../../../src/recruitment/sending/claim.ts';
-import { wakeQueues } from '../../../src/recruitment/sending/wake.ts';
+import { wakeQueues } from '../../../src/recruitment/sending/queues.ts';
 import { awayFromMidnight, type Json, sql, startRail } from '../../harness.ts';
 import { always, openSender, type Sender } from './outreach.ts';
 
