@@ -94,10 +94,7 @@ const small_files = [
   'program/payouts/batches/month.ts',
   'program/programs/demo.ts',
   'recruitment/change_plan.ts',
-  'recruitment/events/chat_text.ts',
-  'recruitment/imports/whole_number.ts',
   'recruitment/replies/wish.ts',
-  'recruitment/slots.ts',
   'worker.ts',
 ];
 
