@@ -8,17 +8,17 @@ import { hasFieldOf, inputs, inWords } from '../pages/inputs.ts';
 import { notice } from '../pages/layout.ts';
 import { leavesOf } from '../pages/rows.ts';
 import { type Field, fieldsOf, type Typed } from '../pages/schema_fields.ts';
+import { table } from '../pages/table.ts';
 import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { type Choices, withChoices } from './choices.ts';
 import { recordFacts } from './record_page.ts';
 import { needsCode } from './roles.ts';
-import { hrefOf, type Record_ } from './values.ts';
+import { hrefOf, type Record_, shortId } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-/** The fields of an operation's body, and of its query where it is no GET. Records in bulk are typed as JSON. */
+/** The fields of an operation's body, and of its query where it is no GET. */
 export function formFields(operation: Operation): Field[] {
-  if (operation.bulk_of) return [];
   // A preview answers a page of figures: the payout run has one that people read.
   const query = fieldsOf(schemaOf(operation, 'query')).filter(({ name }) => name !== 'preview');
   return [...query, ...bodyFields(operation)];
@@ -26,11 +26,32 @@ export function formFields(operation: Operation): Field[] {
 
 /** The fields of the body. One that is not described there is described as the record has it. */
 export function bodyFields(operation: Operation): Field[] {
+  if (operation.bulk_of) return bulkFields(operation.bulk_of);
   const described = schemaOf(operation, 'reply').properties ?? {};
   return fieldsOf(schemaOf(operation, 'body')).map((field) => ({
     ...field,
     description: field.description || described[field.name]?.description || '',
   }));
+}
+
+/** Records in bulk are rows, all of one program. */
+function bulkFields(one: Operation): Field[] {
+  const [programs, others] = [true, false].map((wanted) =>
+    bodyFields(one).filter(({ name }) => (name === 'program_id') === wanted),
+  ) as [Field[], Field[]];
+  const rows = { name: 'records', label: 'Records', description: '', kind: 'rows', options: [] } as const;
+  return [...programs, { ...rows, is_required: true, is_nullable: false, options: [], fields: others }];
+}
+
+/** The body of rows that were typed. */
+export const bulkBody = ({ program_id, records }: Record<string, unknown>): object =>
+  ((records ?? []) as object[]).map((record) => ({ program_id, ...record }));
+
+/** A problem of one of several records, at its row. */
+export function inRow({ code, message, details }: Problem): Problem {
+  const { param = '' } = details;
+  const name = /^\d/.test(param) ? `records.${param}` : param;
+  return new Problem(code, message.replace(`'${param}'`, `'${name}'`), { ...details, param: name });
 }
 
 /** Parameters of the path that the address of the form does not give. */
@@ -81,7 +102,6 @@ ${inputs(
   { typed, problem },
 )}
 ${inputs(own, { typed, problem, more, is_update: operation.method === 'PATCH' })}
-${operation.bulk_of && bulkField(typed)}
 ${needsCode(operation) && codeField(visit)}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
@@ -89,10 +109,6 @@ ${needsCode(operation) && codeField(visit)}
 
 /** The Enter key presses the first button of a form, which is not to be the one for another row. */
 const enterSends = html`<button hidden></button>`;
-
-const bulkField = (typed: Typed): Html =>
-  html`<div class="field"><label for="field-bulk">Records</label><p class="hint">A JSON array of objects.</p><textarea id="field-bulk" name="bulk" required>
-${typed.bulk}</textarea></div>`;
 
 /** A code that was given a short time ago holds for a while. */
 export const codeField = ({ session }: DashboardVisit): Html | false =>
@@ -119,7 +135,31 @@ export function requireConfirmed({ session }: DashboardVisit): void {
 /** What an operation answered, where no page shows it again: a secret, a link, a number of records. */
 export const resultContent = (visit: DashboardVisit, operation: Operation, reply: Record_): Html =>
   html`${notice(`Done: ${actionTitle(visit.catalog, operation)}.`)}${'secret' in reply && notice('The secret is shown once. Copy it now.', true)}
-${recordFacts(visit, reply)}${typeof reply.id === 'string' && hrefOf(visit.catalog, reply.id) && html`<p><a href="${hrefOf(visit.catalog, reply.id)}">Show it</a></p>`}`;
+${operation.bulk_of && Array.isArray(reply.data) ? outcomes(visit, reply.data) : recordFacts(visit, reply)}${typeof reply.id === 'string' && hrefOf(visit.catalog, reply.id) && html`<p><a href="${hrefOf(visit.catalog, reply.id)}">Show it</a></p>`}`;
+
+/** What became of each record that was sent in bulk, in their order. */
+const outcomes = ({ catalog }: DashboardVisit, data: Record_[]): Html =>
+  table(
+    'Outcomes',
+    [
+      {
+        title: 'Outcome',
+        cell: ({ status, error }) =>
+          error === undefined ? (status === 201 ? 'Recorded' : 'Was there') : (error as { message: string }).message,
+      },
+      {
+        title: 'Record',
+        cell: (outcome) => {
+          const { id } = (Object.values(outcome).find((value) => (value as Record_ | null)?.id) ?? {}) as {
+            id?: string;
+          };
+          return id === undefined ? '' : html`<a href="${hrefOf(catalog, id)}">${shortId(id)}</a>`;
+        },
+      },
+    ],
+    data,
+    'No record was sent.',
+  );
 
 /** Far more than a form has. What is typed in rows is looked through once for each. */
 const most_fields = 5_000;

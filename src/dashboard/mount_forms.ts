@@ -13,8 +13,10 @@ import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { choicesFor, hasEmails, withFound } from './choices.ts';
 import {
   bodyFields,
+  bulkBody,
   formContent,
   formFields,
+  inRow,
   isConfirmed,
   partsOf,
   requireFewFields,
@@ -100,16 +102,15 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       const query = Object.fromEntries(
         Object.entries(parts.typed).filter(([name, value]) => query_names.includes(name) && value !== ''),
       );
-      const body = operation.bulk_of
-        ? (parsedBulk(parts.typed.bulk ?? '') as object)
-        : bodyOf(bodyFields(operation), integers(typed), parts.before && integers(parts.before));
+      const said = bodyOf(bodyFields(operation), integers(typed), parts.before && integers(parts.before));
+      const body = operation.bulk_of ? bulkBody(said) : said;
       const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
       const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
       if (back) return reply.redirect(back, 303);
       return await answered(reply, visit, operation, answer);
     } catch (error) {
       if (!(error instanceof Problem) || isOfPath(error, parts.params)) throw error;
-      return again(error, error.status);
+      return again(operation.bulk_of ? inRow(error) : error, error.status);
     }
   });
 }
@@ -132,10 +133,11 @@ const currencyFor = async (operation: Operation, read: () => Promise<string>): P
 
 /** What a form knows by itself: the program that was chosen, and its currency for what is made in it. */
 function own(operation: Operation, { program_id, programs }: Chosen): object {
-  const { properties = {} } = schemaOf(operation, 'body');
+  const names = bodyFields(operation).map(({ name }) => name);
   const program = programs.find(({ id }) => id === program_id);
-  if (!program || !properties.program_id) return {};
-  return { program_id, ...(operation.method === 'POST' && properties.currency ? { currency: program.currency } : {}) };
+  if (!program || !names.includes('program_id')) return {};
+  const is_made = operation.method === 'POST' && names.includes('currency');
+  return { program_id, ...(is_made ? { currency: program.currency } : {}) };
 }
 
 /** The record that an update changes, as it is. */
@@ -152,14 +154,6 @@ async function current(
     throw error;
   });
 }
-
-const parsedBulk = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Problem('invalid_json', 'The records are not valid JSON. Send an array of objects.');
-  }
-};
 
 /** A record has a page; what is shown once, or is no record, is shown here. */
 async function answered(

@@ -34,7 +34,10 @@ function input(field: Field, state: FormState, row?: number): Html {
   const { typed, problem } = state;
   const value = typed[field.name] ?? '';
   if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
-  const error = isAbout(field, problem) ? problem?.message.replace(`'${field.name}'`, `'${field.label}'`) : undefined;
+  const error =
+    problem && isAbout(field, problem)
+      ? inWords(problem.message.replace(`'${field.name}'`, `“${field.label}”`))
+      : undefined;
   const parts = { ...field, hint: row ? '' : inWords(field.description), error };
   if (field.fields)
     return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : error }, state, row);

@@ -203,6 +203,27 @@ t.test('tiers and maps have amounts in their own units', async (t) => {
   t.same(await payouts(), {});
 });
 
+t.test('records in bulk are rows, each with its outcome', async (t) => {
+  const row = (nth: number, amount: string, currency: string) => ({
+    [`records.${nth}.amount_minor`]: amount,
+    [`records.${nth}.currency`]: currency,
+    [`records.${nth}.external_charge_id`]: `ch_bulk_${nth}`,
+  });
+  const first = await send('sales.create_in_bulk', {}, row(0, '12.505', 'USD'));
+  t.match(first.sent.html, /id="field-records-0-amount_minor"[^>]* aria-invalid="true"/);
+  const form = first.sent.forms.find(({ action }) => action.endsWith('sales.create_in_bulk')) as Form;
+  const filled = { ...form, fields: { ...form.fields, ...row(1, '700', 'JPY'), ...row(2, '7', '') } };
+  const second = await owner.submit(filled, row(0, '12.50', 'USD'));
+  t.match(second.html, /id="field-records-2-currency-error">“Currency” is required/);
+  const again = second.forms.find(({ action }) => action.endsWith('sales.create_in_bulk')) as Form;
+  const partner_id = 'part_00000000000000000000000000';
+  const sent = await owner.submit(again, { ...row(2, '7', 'USD'), 'records.2.partner_id': partner_id });
+  t.match(sent.text, /Recorded sale_….* Recorded sale_….* No partner with the id/);
+  const recorded = async (nth: number) =>
+    (await shop.list('sales', `external_charge_id=ch_bulk_${nth}`))[0]?.amount_minor;
+  t.same([await recorded(0), await recorded(1), await recorded(2)], [1_250, 700, undefined]);
+});
+
 t.test('metadata keeps what it holds, whatever of it is changed', async (t) => {
   const metadata = {
     text: '12',
