@@ -9,7 +9,7 @@ import { queryOf } from './list_page.ts';
 import { postForm } from './post_form.ts';
 import { actionList } from './record_page.ts';
 import { mayDo } from './roles.ts';
-import { type Record_, shortId, shown, withNamed } from './values.ts';
+import { type Record_, shown, withNamed } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 interface Finding {
@@ -129,11 +129,17 @@ function drawn(visit: DashboardVisit, preflight: Preflight | Problem): Html {
   if (preflight instanceof Problem) return notice(preflight.message, true);
   const { reader } = visit;
   const { ok, blocking, warnings, prospects, reachable, emails, days } = preflight;
+  const one = (count: number, single: string, several: string): [string, string] => [
+    number(count, reader),
+    count === 1 ? single : several,
+  ];
   const cards: [string, string][] = [
-    [number(prospects, reader), 'prospects wait for the first email'],
+    one(prospects, 'prospect waits for the first email', 'prospects wait for the first email'),
     [number(reachable, reader), 'of them can be written to'],
-    [number(emails, reader), 'emails, if nobody replies'],
-    [days === null ? '–' : number(days, reader), 'days for the first emails'],
+    one(emails, 'email, if nobody replies', 'emails, if nobody replies'),
+    days === null
+      ? ['–', 'days for the first emails']
+      : one(days, 'day for the first emails', 'days for the first emails'),
   ];
   return html`<ul class="cards">${cards.map(([figure, said]) => html`<li class="card"><strong>${figure}</strong>${said}</li>`)}</ul>
 ${ok ? notice('Nothing keeps it from being launched.') : blocking.map((one) => notice(finding(one), true))}
@@ -141,7 +147,7 @@ ${warnings.length > 0 && html`<h3>What to know before</h3><ul>${warnings.map((on
 }
 
 const finding = ({ message, field, prospects, prospect_ids }: Finding): Html =>
-  html`${message.replaceAll('`', '')}${field !== null && html` <code>${field}</code>`}${prospects !== null && html` (${prospects} prospects${prospect_ids.length > 0 && html`: ${prospect_ids.map((id, nth) => html`${nth > 0 && ', '}<a href="/dashboard/prospects/${id}">${shortId(id)}</a>`)}`})`}`;
+  html`${message.replaceAll('`', '')}${field !== null && html` (${words(field.replace(/_ids?$/, ''))})`}${prospects !== null && html` (${prospects} ${prospects === 1 ? 'prospect' : 'prospects'}${prospect_ids.length > 0 && html`: ${prospect_ids.map((id, nth) => html`${nth > 0 && ', '}<a href="/dashboard/prospects/${id}">${nth + 1}</a>`)}`})`}`;
 
 const stepCard = ({ delay_days, subject, body_text, variants }: Step, nth: number): Html =>
   html`<section class="card" aria-labelledby="step-${nth}"><h3 id="step-${nth}">${nth + 1}. ${nth === 0 ? 'First email' : `After ${delay_days} ${delay_days === 1 ? 'day' : 'days'} without a reply`}</h3>

@@ -94,7 +94,11 @@ export async function withFound(
       lines.map(async (email) => {
         if (!email.includes('@')) return email;
         const query = { email, limit: 1, ...(known.program_id && program_id ? { program_id } : {}) };
-        const { data } = await use(list.name, { query });
+        // What is no address at all belongs to nobody either.
+        const { data } = await use(list.name, { query }).catch((error) => {
+          if (error instanceof Problem && error.status === 400) return { data: [] };
+          throw error;
+        });
         if (data[0]) return data[0].id;
         throw new Problem('invalid_parameter', `Nobody has the email address “${email}”.`, { param: field.name });
       }),

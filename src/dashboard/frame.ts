@@ -97,7 +97,7 @@ export interface DashboardPage {
 export const sendDashboard = (
   reply: FastifyReply,
   visit: DashboardVisit,
-  { title, content, at = '', chosen }: DashboardPage,
+  { title, content, at = 'none of them', chosen }: DashboardPage,
   status = 200,
 ): FastifyReply =>
   sendHtml(reply, status, { title, of: service, top: top(visit, chosen), menu: side(visit, at), content });
@@ -110,7 +110,7 @@ ${
   html`<form method="post" action="/dashboard/program"><label for="program">Program</label>
 <select id="program" name="program_id" data-sends>${chosen.programs.map(({ id, name }) => html`<option value="${id}"${id === chosen.program_id && html` selected`}>${name}</option>`)}</select><button class="plain">Show</button></form>`
 }
-<form role="search" action="/dashboard/search"><label for="q">Search</label><input id="q" name="q" type="search" placeholder="ID or email" maxlength="254"><button class="plain">Find</button></form>
+<form role="search" action="/dashboard/search"><label for="q">Search</label><input id="q" name="q" type="search" placeholder="Email, handle, code, ID" maxlength="254"><button class="plain">Find</button></form>
 <span>${session.name ?? session.email} (${role})</span>
 <form method="post" action="/dashboard/sign_out"><button class="plain">Sign out</button></form>
 </header>`;

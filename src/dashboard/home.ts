@@ -1,9 +1,11 @@
 /** The first page: what waits for a person, and the last thirty days. */
 
+import type { Operation } from '../core/resource/operation.ts';
 import { counted, money, number, periodText } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import type { Use } from '../pages/run.ts';
+import { actionTitle } from './catalog.ts';
 import { mayDo } from './roles.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
@@ -32,7 +34,8 @@ const addressOf = ({ tag, status }: (typeof waiting)[number]): string =>
 const days = 30;
 
 export async function homePage(visit: DashboardVisit) {
-  const { counts, report, chosen } = await readPage(visit, async (use, { program_id }) => ({
+  const { counts, report, steps, chosen } = await readPage(visit, async (use, { program_id }) => ({
+    steps: program_id === undefined ? [] : await firstSteps(visit, use, program_id),
     counts: program_id === undefined ? [] : await countsOf(visit, use, program_id),
     report:
       program_id === undefined || !mayDo(visit.role, 'reports:read') ? undefined : await lastDays(use, program_id),
@@ -41,11 +44,58 @@ export async function homePage(visit: DashboardVisit) {
     title: 'Home',
     chosen,
     content:
-      chosen.program_id === undefined ? noProgram : html`${cards(visit, counts)}${report && drawn(visit, report)}`,
+      chosen.program_id === undefined
+        ? noProgram
+        : html`${steps.length > 0 && begin(steps)}${cards(visit, counts)}${report && drawn(visit, report)}`,
   };
 }
 
 const noProgram = html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`;
+
+/** What a program needs before it earns anybody a commission: the noun of the list that has one then, what to do, and why. */
+const needed = [
+  { tag: 'rules', operation: 'rules.create', why: 'It says what a sale earns a partner.' },
+  {
+    tag: 'partners',
+    operation: 'partners.create',
+    why: 'Or give partners the address where they apply: see Settings.',
+  },
+  {
+    tag: 'sales',
+    page: '/dashboard/integrations',
+    title: 'Connect your shop',
+    why: 'Your billing processor, or your server, reports sales.',
+  },
+];
+
+type Needed = (typeof needed)[number];
+
+/** The steps that are not done yet. */
+async function firstSteps(
+  { catalog, role }: DashboardVisit,
+  use: Use,
+  program_id: string,
+): Promise<(Needed & { href: string; text: string })[]> {
+  const steps = await Promise.all(
+    needed.map(async (step) => {
+      const operation = catalog.operations.get(step.operation ?? '');
+      if (step.operation && !(operation && mayDo(role, operation.scope))) return [];
+      const { data } = await use(`${step.tag}.list`, { query: { program_id, limit: 1 } });
+      if (data.length > 0) return [];
+      return [
+        {
+          ...step,
+          href: step.page ?? `/dashboard/do/${step.operation}`,
+          text: step.title ?? actionTitle(catalog, operation as Operation),
+        },
+      ];
+    }),
+  );
+  return steps.flat();
+}
+
+const begin = (steps: { href: string; text: string; why: string }[]): Html =>
+  html`<h2>First steps</h2><ol>${steps.map(({ href, text, why }) => html`<li><a href="${href}">${text}</a>. ${why}</li>`)}</ol>`;
 
 type Count = (typeof waiting)[number] & { count: number };
 

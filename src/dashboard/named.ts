@@ -15,6 +15,7 @@ const lists: Record<string, string> = {
   flw: 'rules',
   fbr: 'brands',
   fin: 'inboxes',
+  whe: 'webhook_endpoints',
 };
 
 const most = 100;
@@ -38,7 +39,9 @@ export function titleOf(visit: DashboardVisit, tag: string, record: Record_): st
   return typeof created_at === 'string' ? `${noun} of ${dayText(created_at, visit.reader)}` : noun;
 }
 
-/** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names. */
+const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+/** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names; else the noun leads to the record. */
 export async function withNames(
   visit: DashboardVisit,
   use: Use,
@@ -49,7 +52,7 @@ export async function withNames(
   const unnamed = (row: Record_) =>
     Object.entries(row).filter(
       (entry): entry is [string, string] =>
-        entry[0].endsWith('_id') && typeof entry[1] === 'string' && !row[entry[0].slice(0, -'_id'.length)],
+        entry[0].endsWith('_id') && typeof entry[1] === 'string' && !isRecord(row[entry[0].slice(0, -'_id'.length)]),
     );
   const found = new Map<string, Record_>();
   for (const prefix of new Set(rows.flatMap((row) => unnamed(row).map(([, id]) => prefixOf(id) ?? '')))) {
@@ -64,8 +67,11 @@ export async function withNames(
   }
   return rows.map((row) => {
     const named = unnamed(row).flatMap(([name, id]) => {
+      const tag = catalog.tagOf(prefixOf(id) ?? '');
       const record = found.get(id);
-      return record === undefined ? [] : [[name.slice(0, -'_id'.length), record]];
+      const noun = tag && words(nounOfTag(catalog, tag) ?? tag);
+      const known_as = record && tag ? titleOf(visit, tag, record) : noun;
+      return known_as === undefined ? [] : [[name.slice(0, -'_id'.length), { ...record, name: known_as }]];
     });
     return { ...row, ...titled(visit, row), ...Object.fromEntries(named) };
   });

@@ -12,7 +12,17 @@ import { type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** What tells partners apart; the rest is folded. */
-const first = ['email', 'handle', 'status', 'company_name', 'website_url', 'country_code', 'group_id'];
+const first = [
+  'first_name',
+  'last_name',
+  'email',
+  'handle',
+  'status',
+  'company_name',
+  'website_url',
+  'country_code',
+  'group_id',
+];
 const reasons = ['decline_reason', 'suspension_reason'];
 
 export async function partnerContent(visit: DashboardVisit, partner: Record_, use: Use, tx: Tx): Promise<Html> {

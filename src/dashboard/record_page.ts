@@ -17,16 +17,19 @@ import type { DashboardVisit } from './visit.ts';
 /** Makes the page of a record by hand. */
 export type RecordPage = (visit: DashboardVisit, record: Record_, use: Use, tx: Tx) => Promise<Html>;
 
-/** The fields of a record with their values, its id at the end: that is for support. */
+/** The fields of a record with their values. Those without one are named below, and its id is at the end: that is for support. */
 export const recordFacts = (visit: DashboardVisit, { id, ...fields }: Record_, left_out: string[] = []): Html => {
   const record = { ...fields, ...(id === undefined ? {} : { id }) };
-  return facts(
-    Object.entries(record)
-      .filter(([name]) => name !== 'object' && !left_out.includes(name) && !(`${name}_id` in record))
-      .map(([name, value]) => [words(name.replace(/_id$/, '')), shown(visit, name, value, record)]),
+  const told = Object.entries(record).filter(
+    ([name]) => name !== 'object' && !left_out.includes(name) && !(`${name}_id` in record),
   );
+  const titled = (name: string) => words(name.replace(/_id$/, ''));
+  const filled = told.filter(([, value]) => value !== null);
+  const empty = told.filter(([, value]) => value === null).map(([name]) => titled(name));
+  return html`${filled.length > 0 && facts(filled.map(([name, value]) => [titled(name), shown(visit, name, value, record)]))}${
+    empty.length > 0 && html`<p class="hint">Not set: ${empty.join(', ')}.</p>`
+  }`;
 };
-
 /** What a form did that led here, and to which record. */
 export function doneNotice({ request, catalog }: DashboardVisit): Html | undefined {
   const { done = '', of = '' } = queryOf(request.query);

@@ -6,7 +6,7 @@ import { facts, table } from '../pages/table.ts';
 import { queryOf } from './list_page.ts';
 import { postForm } from './post_form.ts';
 import { mayDo } from './roles.ts';
-import { type Record_, shortId, shown } from './values.ts';
+import { hrefOf, type Record_, shortId, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 const few = 10;
@@ -106,10 +106,13 @@ function who(visit: DashboardVisit, flag: Record_, name: 'partner' | 'customer')
 }
 
 const evidenceOf = (visit: DashboardVisit, { evidence }: Record_): [string, unknown][] =>
-  Object.entries((evidence ?? {}) as Record_).map(([name, value]) => [
-    words(name),
-    shown(visit, name, value, evidence as Record_),
-  ]);
+  Object.entries((evidence ?? {}) as Record_).map(([name, value]) => {
+    const href = hrefOf(visit.catalog, String(value));
+    return [
+      words(name.replace(/_id$/, '')),
+      href ? html`<a href="${href}">Show it</a>` : shown(visit, name, value, evidence as Record_),
+    ];
+  });
 
 const resolution = (visit: DashboardVisit, flag: Record_): [string, unknown][] =>
   ['status', 'note', 'resolved_by', 'resolved_at'].map((name) => [words(name), shown(visit, name, flag[name], flag)]);

@@ -6,6 +6,7 @@ import type { Html } from '../pages/html.ts';
 import { html } from '../pages/html.ts';
 import { listTitle } from './catalog.ts';
 import { listTable } from './list_page.ts';
+import { withNames } from './named.ts';
 import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -42,13 +43,13 @@ export async function searched(visit: DashboardVisit, q: string) {
         if (error instanceof Problem && error.status === 400) return {};
         throw error;
       });
-      found.push({ operation: name, data });
+      found.push({ operation: name, data: await withNames(visit, use, data, program_id) });
     }
     for (const [plural, ids] of searched_names) {
       const data: Record_[] = [];
       for (const id of await named(tx, ids(q.toLowerCase()), program_id))
         data.push(await use(`${plural}.get`, { params: { id } }));
-      found.push({ operation: `${plural}.list`, data });
+      found.push({ operation: `${plural}.list`, data: await withNames(visit, use, data, program_id) });
     }
     return { found };
   });

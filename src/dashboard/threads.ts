@@ -9,7 +9,7 @@ import { schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
 import { postForm } from './post_form.ts';
 import { mayDo } from './roles.ts';
-import { type Record_, shortId, shown, withNamed } from './values.ts';
+import { type Record_, shown, withNamed } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 const few = 25;
@@ -50,7 +50,7 @@ export async function inboxPage(visit: DashboardVisit) {
   const content = html`${brands.length > 1 && chooser('/dashboard/inbox', brands, brand_id)}
 <ul class="actions">${states.map((one) => html`<li><a href="${address({ state: one })}"${one === shown_state && html` aria-current="true"`}>${words(one)}</a></li>`)}</ul>
 ${threadTable(visit, threads.data, shown_state)}
-<p class="pages"><span>${counted(threads.total_count, visit.reader)} in all</span>${threads.has_more && html` <a href="${address({ state: shown_state, after: String(last?.id) })}">Next page</a>`}</p>`;
+<p class="pages">${threads.data.length > 0 && html`<span>${counted(threads.total_count, visit.reader)} in all</span>`}${threads.has_more && html` <a href="${address({ state: shown_state, after: String(last?.id) })}">Next page</a>`}</p>`;
   return { title, content, chosen };
 }
 
@@ -124,7 +124,7 @@ function messageCard(visit: DashboardVisit, message: Record_, back: string): Htm
   const at = message.received_at ?? message.sent_at ?? message.created_at;
   const is_inbound = direction === 'inbound';
   return html`<section class="card${is_inbound && ' inbound'}" aria-labelledby="${id}"><h2 id="${id}">${is_inbound ? 'They wrote' : 'We wrote'} <span class="hint">${time(String(at), visit.reader)}</span></h2>
-<p>${shown(visit, 'status', purpose, message)} ${shown(visit, 'state', state, message)} ${reply_kind && shown(visit, 'status', reply_kind, message)} <a class="hint" href="/dashboard/messages/${id}">${shortId(id)}</a></p>
+<p>${shown(visit, 'status', purpose, message)} ${shown(visit, 'state', state, message)} ${reply_kind && shown(visit, 'status', reply_kind, message)} <a class="hint" href="/dashboard/messages/${id}">Details</a></p>
 ${subject && html`<p><strong>${subject}</strong></p>`}
 <pre>${body_text ?? 'It has no text.'}</pre>
 ${state === 'unknown' && html`<p><a href="/dashboard/do/messages.resend?id=${id}">Send it again</a>, after you have looked in the mailbox.</p>`}

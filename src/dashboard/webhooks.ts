@@ -5,6 +5,7 @@ import type { Use } from '../pages/run.ts';
 import { type Column, facts, table } from '../pages/table.ts';
 import { actionTitle, prefixOf, schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
+import { withNames } from './named.ts';
 import { postForm } from './post_form.ts';
 import { actionList, recordFacts } from './record_page.ts';
 import { mayDo } from './roles.ts';
@@ -38,7 +39,10 @@ export async function webhooksPage(visit: DashboardVisit) {
       of('recruitment_webhook_endpoints', 'Endpoints of recruitment', {}),
       use('webhook_deliveries.list', { query: { program_id, limit: shown_deliveries, status: wanted } }),
     ]);
-    return { lists: [...own, ...recruiting], deliveries: log.data as Record_[] };
+    return {
+      lists: [...own, ...recruiting],
+      deliveries: await withNames(visit, use, log.data as Record_[], program_id),
+    };
   });
   const content = html`${lists.map((list) => endpointTable(visit, list))}
 <h2>Log of the program</h2>${statusLinks('/dashboard/webhooks', wanted)}
@@ -72,7 +76,7 @@ const typesOf = ({ reader }: DashboardVisit, types: string[]): string =>
       : `${number(types.length, reader)} event types`;
 
 const stateOf = (visit: DashboardVisit, row: Record_): Html =>
-  html`${shown(visit, 'status', row.status, row)}${row.disabled_reason && html` <span class="hint">${row.disabled_reason}</span>`}`;
+  html`${shown(visit, 'status', row.status, row)}${row.disabled_reason && html` <span class="hint">${String(row.disabled_reason).replaceAll('_', ' ')}</span>`}`;
 
 /** Links that narrow a log to the deliveries of a status. */
 const statusLinks = (path: string, wanted: string | undefined): Html =>

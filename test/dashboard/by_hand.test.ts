@@ -141,6 +141,39 @@ t.test('a partner page has the balances and all that belongs to the partner', as
   t.equal((await stranger.get(`/dashboard/partners/${partner.id}`)).status, 404);
 });
 
+t.test('a program that is new says what it needs, and nothing is shown by its id', async (t) => {
+  const own = await rail.organization();
+  const { program_id } = await openShop(rail, {}, own);
+  const person = await signedIn(rail, own, 'owner');
+  t.match(
+    (await person.get('/dashboard')).text,
+    /First steps Create a rule \. .* Create a partner \. .* Connect your shop/,
+  );
+  t.notMatch((await (await signedIn(rail, own, 'viewer')).get('/dashboard')).text, /Create a rule/);
+  t.match(
+    (await person.get('/dashboard/sales')).text,
+    /There is nothing here yet\. Sales come from your billing processor/,
+  );
+  t.match((await person.get('/dashboard/review')).text, /No application waits for a decision\. Partners apply at http/);
+  const pages = [
+    'audit_log',
+    'customers',
+    'commissions',
+    'sales',
+    'webhooks',
+    'links',
+    'coupons',
+    'payouts',
+    'risk_flags',
+  ];
+  for (const path of pages) t.notMatch((await owner.get(`/dashboard/${path}`)).text, /\w_…\w/, path);
+  t.notMatch(
+    (await person.get(`/dashboard/programs/${program_id}`)).text,
+    /Custom domain –/,
+    'what is not set stands below',
+  );
+});
+
 t.test('a search finds a record by what people know it by, and says where it looked', async (t) => {
   const sale: Json = await shop.sale({ partner_id: partner.id, external_charge_id: 'ch_Wanted' });
   const link: Json = await shop.link(partner, { value: 'Spring-2026' });
@@ -274,6 +307,7 @@ t.test('a report says beside its fields what is wrong, and names its rows and th
       query,
     );
   t.match((await person.get('/dashboard/reports')).text, /Sales 0 before .*Before: /);
+  t.notMatch((await person.get('/dashboard')).text, /First steps/);
   t.match((await person.get('/dashboard/reports?report=customers')).text, /customer-0@example\.com Sales Details/);
   t.notMatch((await person.get('/dashboard/reports?report=payouts')).text, /batch_/);
   t.match((await person.get(`/dashboard/reports?partner_id=${partners[0]?.id}`)).text, /Sales/);
@@ -320,7 +354,7 @@ t.test('a campaign says what it would send, and is paused and resumed', async (t
   const { id } = await merchant.post('/recruitment/v1/prospects', prospect);
   await merchant.post(`/recruitment/v1/campaigns/${campaign_id}/prospects`, { prospect_ids: [id] });
   const page = await owner.get(path);
-  t.match(page.text, /1 prospects wait for the first email 1 of them can be written to 2 emails, if nobody replies/);
+  t.match(page.text, /1 prospect waits for the first email 1 of them can be written to 2 emails, if nobody replies/);
   t.match(page.text, /Brand Acme Inboxes grace@acme.example.com .*Nothing keeps it from being launched/);
   const start_at = `${new Date().getUTCFullYear() + 1}-01-02T09:00`;
   const launched = await owner.submit(formOf(page, 'campaigns.launch'), { start_at });
