@@ -101,7 +101,7 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
   const sent_before =
     form_key === undefined
       ? undefined
-      : idempotentRequest(caller.api_key_id, 'POST', name, ownKey(caller, form_key), raw);
+      : idempotentRequest(caller.api_key_id, 'POST', name, ownKey(caller, form_key, raw), raw);
   return withinDeadline(request, nounOf(operation), async (asked) => {
     const { store } = visit;
     const { rejection, found } = await askOutside({ caller, ...given, request_id: request.id }, operation, {
@@ -132,10 +132,10 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
 
 /**
  * The key of a form among those of its organization, of which no other request has one: else whoever fills in a form could take the `Idempotency-Key` that
- * a request to the API will come with.
+ * a request to the API will come with. Who goes back to a form and types something else sends another one.
  */
-const ownKey = ({ api_key_id }: Caller, form_key: string): string =>
-  `form_${sha256(JSON.stringify([api_key_id, form_key])).toString('hex')}`;
+const ownKey = ({ api_key_id }: Caller, form_key: string, input: Buffer): string =>
+  `form_${sha256(JSON.stringify([api_key_id, form_key]), input).toString('hex')}`;
 
 /** Sends all rows of a list, or the file of an operation, as the API does. */
 export function sendFile(visit: Visit, reply: FastifyReply, name: string, input: Input): Promise<FastifyReply> {

@@ -66,7 +66,7 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const { me, link } = await readPage(visiting(request as never), async (use) => ({
       link: (await use('links.get', { params: { id }, query: { include: ['stats'] } })) as LinkRow,
     }));
-    return sendPortal(reply, me, { title: link.label ?? link.url, at: 'links', content: linkFacts(me, link) });
+    return sendPortal(reply, me, { title: link.label ?? link.value, at: 'links', content: linkFacts(me, link) });
   });
 
   app.get('/portal/links/:id/qr', async (request, reply) => {

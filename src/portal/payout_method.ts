@@ -158,7 +158,7 @@ function choice({ texts, program }: Me): Html {
 function accountName({ payout_method: said }: PortalTexts, kind: string): string {
   const { method, details } = accounts[kind] as { method: PayoutMethodName; details: Detail[] };
   if (method !== 'bank_transfer' && method !== 'wire') return said.methods[method];
-  return `${said.methods[method]}: ${said.fields[details[0] as Detail]}`;
+  return `${said.methods[method]} – ${said.fields[details[0] as Detail]}`;
 }
 
 function accountForm({ texts, partner }: Me, kind: string, typed: Typed = {}, errors: Errors = {}): Html {
@@ -167,13 +167,14 @@ function accountForm({ texts, partner }: Me, kind: string, typed: Typed = {}, er
   const field = (name: Detail): PortalField => ({
     name,
     label: said.fields[name],
+    hint: name === 'account_id' ? said.account_id_hint : undefined,
     required: true,
     autocomplete: 'off',
   });
   const [first, ...others] = details as [Detail, ...Detail[]];
   const again: PortalField = {
     name: 'again',
-    label: `${said.fields[first]}: ${said.again}`,
+    label: `${said.fields[first]} – ${said.again}`,
     required: true,
     autocomplete: 'off',
   };
@@ -196,12 +197,14 @@ async function showTaxForm(reply: FastifyReply, visit: PortalVisit, query: unkno
   }));
   const { texts, program } = me;
   const { tax_form: said, general } = texts;
+  const { status: stands } = state as { status: keyof typeof said.statuses };
+  const is_wanted = stands === 'none' || stands === 'rejected';
   const rows: [string, unknown][] = [
-    [general.status, said.statuses[(state as { status: keyof typeof said.statuses }).status]],
+    [general.status, said.statuses[stands]],
     ...(state.updated_at === null ? [] : [[general.date, time(state.updated_at, me.reader)] as [string, unknown]]),
   ];
   const content = html`${doneNotice(query, { saved: general.saved })}${facts(rows)}
-${program.require_tax_forms && html`<p>${said.required}</p>`}
+${program.require_tax_forms && is_wanted && html`<p>${said.required}</p>`}
 ${form(texts, {
   action: '/portal/tax_form',
   button: said.submit,

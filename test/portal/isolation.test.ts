@@ -202,6 +202,9 @@ t.test('a form takes no Idempotency-Key from a request to the API', async (t) =>
   const key = `sale-${crypto.randomUUID()}`;
   const joined = await browse(rail.address).post(address, { email: 'taker@example.com', form_key: key });
   t.equal(joined.status, 200, joined.text);
+  const send = (email: string) => browse(rail.address).post(address, { email, form_key: key });
+  for (const email of ['other@example.com', 'other@example.com']) t.equal((await send(email)).status, 200);
+  t.equal((await shop.list('applications')).length, 2, 'who goes back and types something else sends another form');
   const body = { program_id: shop.program_id, name: 'Recorded' };
   const made = await shop.merchant.request('POST', '/v1/groups', body, { 'Idempotency-Key': key });
   t.equal(made.status, 201, JSON.stringify(made.body));

@@ -236,6 +236,7 @@ export const de: PortalTexts = {
       network: 'Netzwerk',
       account_id: 'Konto-ID',
     },
+    account_id_hint: 'Diese ID nennt Ihnen das Unternehmen, das das Programm betreibt.',
     again: 'noch einmal',
     differs: 'Die beiden Eingaben unterscheiden sich. Geben Sie zweimal dasselbe ein.',
   },

@@ -232,7 +232,8 @@ export const en: PortalTexts = {
       network: 'Network',
       account_id: 'Account ID',
     },
-    again: 'Type it again',
+    account_id_hint: 'The company that runs the program gives you this ID.',
+    again: 'type it again',
     differs: 'The two entries differ. Type the same twice.',
   },
   tax_form: {

@@ -234,6 +234,7 @@ export const es: PortalTexts = {
       network: 'Red',
       account_id: 'Identificador de la cuenta',
     },
+    account_id_hint: 'Este identificador se lo da la empresa que gestiona el programa.',
     again: 'otra vez',
     differs: 'No coinciden. Escriba lo mismo dos veces.',
   },

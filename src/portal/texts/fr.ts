@@ -29,7 +29,7 @@ export const fr: PortalTexts = {
     payout_method: 'Mode de paiement',
     tax_form: 'Formulaire fiscal',
     postbacks: 'Postbacks',
-    missing_sale: 'Une vente manque ?',
+    missing_sale: 'Une vente manque\u00a0?',
     notifications: 'Notifications',
   },
   general: {
@@ -70,7 +70,7 @@ export const fr: PortalTexts = {
   join: {
     title: (program) => `Devenir partenaire de ${program}`,
     intro: (product) =>
-      `Recommandez ${product} et gagnez des commissions. Posez votre candidature ici ; vous recevrez un e-mail dès qu’une décision sera prise.`,
+      `Recommandez ${product} et gagnez des commissions. Posez votre candidature ici\u00a0; vous recevrez un e-mail dès qu’une décision sera prise.`,
     group: (name) => `Vous posez votre candidature pour le groupe ${name}.`,
     more: 'En savoir plus',
     email: 'E-mail',
@@ -95,7 +95,7 @@ export const fr: PortalTexts = {
     invitation:
       'L’invitation n’est pas valide, ou a expiré. Demandez-en une autre à l’entreprise qui gère le programme.',
     other_address: 'L’invitation est pour une autre adresse e-mail. Saisissez celle-là.',
-    member: 'Vous êtes déjà partenaire ?',
+    member: 'Vous êtes déjà partenaire\u00a0?',
   },
   home: {
     pending_title: 'Votre candidature est à l’étude',
@@ -124,7 +124,7 @@ export const fr: PortalTexts = {
     url: 'Lien',
     short_url: 'Lien court',
     label: 'Nom',
-    label_hint: 'Pour vous, par exemple « Lettre de mai »',
+    label_hint: 'Pour vous, par exemple «\u00a0Lettre de mai\u00a0»',
     destination: 'Page de destination',
     destination_hint: 'Une page du site du programme',
     elsewhere: (host) => `La page doit se trouver sur ${host}.`,
@@ -171,7 +171,7 @@ export const fr: PortalTexts = {
     kinds: { sale: 'Vente', bonus: 'Bonus', clawback: 'Reprise' },
     kind: 'Type',
     matures: 'À verser à partir du',
-    why: 'Pourquoi ce montant ?',
+    why: 'Pourquoi ce montant\u00a0?',
     none: 'Pas encore de commissions. Elles apparaissent ici quand un client paie.',
     base: 'Base',
     rate: 'Taux',
@@ -234,13 +234,14 @@ export const fr: PortalTexts = {
       network: 'Réseau',
       account_id: 'Identifiant du compte',
     },
+    account_id_hint: 'Cet identifiant vous est donné par l’entreprise qui gère le programme.',
     again: 'encore une fois',
     differs: 'Les deux saisies sont différentes. Saisissez deux fois la même chose.',
   },
   tax_form: {
     statuses: { none: 'Non envoyé', submitted: 'Envoyé', verified: 'Accepté', rejected: 'Non accepté' },
     file: 'Formulaire signé',
-    file_hint: 'W-9, W-8BEN ou ce que votre pays demande : PDF, PNG ou JPEG, 4 Mo au plus',
+    file_hint: 'W-9, W-8BEN ou ce que votre pays demande\u00a0: PDF, PNG ou JPEG, 4 Mo au plus',
     wrong_file: 'Choisissez un fichier PDF, PNG ou JPEG de 4 Mo au plus.',
     submit: 'Envoyer',
     required: 'Vous serez payé dès que vous aurez envoyé un formulaire.',
@@ -257,7 +258,7 @@ export const fr: PortalTexts = {
     most: 'Vous avez déjà le nombre maximal de postbacks. Supprimez-en un d’abord.',
     secret: 'Clé de signature',
     secret_hint:
-      'Nous signons avec elle ce que nous envoyons. Elle n’est affichée qu’une fois : enregistrez-la maintenant.',
+      'Nous signons avec elle ce que nous envoyons. Elle n’est affichée qu’une fois\u00a0: enregistrez-la maintenant.',
     statuses: { enabled: 'Activé', disabled: 'Désactivé' },
     ping: 'Envoyer un test',
     pinged: 'Un test est en route.',
@@ -298,7 +299,7 @@ export const fr: PortalTexts = {
   },
   missing_sale: {
     intro:
-      'Il vous manque une vente ? Dites-nous ce que vous en savez. Nous la cherchons tout de suite, et l’entreprise décide.',
+      'Il vous manque une vente\u00a0? Dites-nous ce que vous en savez. Nous la cherchons tout de suite, et l’entreprise décide.',
     order: 'Numéro de commande ou de paiement',
     email: 'E-mail du client',
     coupon: 'Code promo utilisé',
@@ -308,7 +309,7 @@ export const fr: PortalTexts = {
     one_of: 'Indiquez un numéro, un e-mail ou un code promo.',
     send: 'Chercher',
     sent: 'Merci. L’entreprise va l’examiner.',
-    found: 'La vente est connue et vous est attribuée : consultez vos commissions.',
+    found: 'La vente est connue et vous est attribuée\u00a0: consultez vos commissions.',
     too_many: 'Vous avez beaucoup de signalements en cours. Attendez que certains soient traités.',
     yours: 'Vos signalements',
     none: 'Vous n’avez pas encore signalé de vente manquante.',

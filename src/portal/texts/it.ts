@@ -233,6 +233,7 @@ export const it: PortalTexts = {
       network: 'Rete',
       account_id: 'ID del conto',
     },
+    account_id_hint: 'Questo ID Le viene dato dall’azienda che gestisce il programma.',
     again: 'di nuovo',
     differs: 'I due valori non coincidono. Scriva due volte la stessa cosa.',
   },

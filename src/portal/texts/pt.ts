@@ -232,6 +232,7 @@ export const pt: PortalTexts = {
       network: 'Rede',
       account_id: 'ID da conta',
     },
+    account_id_hint: 'Este ID é-lhe dado pela empresa que gere o programa.',
     again: 'outra vez',
     differs: 'Os dois valores são diferentes. Escreva o mesmo duas vezes.',
   },

@@ -190,6 +190,7 @@ export interface PortalTexts {
       | 'account_id',
       string
     >;
+    account_id_hint: string;
     again: string;
     differs: string;
   };

@@ -2,36 +2,36 @@ import type { MailTexts } from './texts.ts';
 
 export const fr: MailTexts = {
   greeting: 'Bonjour,',
-  settings: (url) => `Choisissez les e-mails que vous recevez : ${url}`,
-  terms: ({ url, version }) => `Les conditions du programme, version ${version} : ${url}`,
+  settings: (url) => `Choisissez les e-mails que vous recevez\u00a0: ${url}`,
+  terms: ({ url, version }) => `Les conditions du programme, version ${version}\u00a0: ${url}`,
   applied: ({ program, portal_url }) => ({
     subject: `Votre candidature auprès de ${program}`,
     paragraphs: [
       `Nous avons bien reçu votre candidature au programme partenaire de ${program}. Vous recevrez un e-mail dès qu’une décision sera prise.`,
-      `Pour suivre son état : ${portal_url}`,
+      `Pour suivre son état\u00a0: ${portal_url}`,
     ],
   }),
   approved: ({ program, portal_url }) => ({
     subject: `Votre candidature auprès de ${program} a été acceptée`,
     paragraphs: [
       `Votre candidature a été acceptée : vous êtes maintenant partenaire de ${program}.`,
-      `Connectez-vous pour obtenir vos liens et indiquer comment vous souhaitez être payé : ${portal_url}`,
+      `Connectez-vous pour obtenir vos liens et indiquer comment vous souhaitez être payé\u00a0: ${portal_url}`,
     ],
   }),
   rejected: ({ program, reason }) => ({
     subject: `Votre candidature auprès de ${program} a été refusée`,
-    paragraphs: [`Votre candidature au programme partenaire de ${program} a été refusée. Le motif :`, reason],
+    paragraphs: [`Votre candidature au programme partenaire de ${program} a été refusée. Le motif\u00a0:`, reason],
   }),
   welcome: ({ program, portal_url }) => ({
     subject: `Bienvenue dans le programme partenaire de ${program}`,
     paragraphs: [
       `Vous êtes maintenant partenaire de ${program}.`,
-      `Connectez-vous pour obtenir vos liens et indiquer comment vous souhaitez être payé : ${portal_url}`,
+      `Connectez-vous pour obtenir vos liens et indiquer comment vous souhaitez être payé\u00a0: ${portal_url}`,
     ],
   }),
   first_referral: ({ program, portal_url }) => ({
     subject: `Votre première recommandation pour ${program}`,
-    paragraphs: [`${program} a son premier client grâce à vous.`, `Vos recommandations : ${portal_url}`],
+    paragraphs: [`${program} a son premier client grâce à vous.`, `Vos recommandations\u00a0: ${portal_url}`],
   }),
   new_referrals: ({ program, count, portal_url }) => ({
     subject:
@@ -42,14 +42,14 @@ export const fr: MailTexts = {
       count === 1
         ? `${program} a un nouveau client grâce à vous.`
         : `${program} a ${count} nouveaux clients grâce à vous.`,
-      `Vos recommandations : ${portal_url}`,
+      `Vos recommandations\u00a0: ${portal_url}`,
     ],
   }),
   more_referrals: ({ program, count, day, portal_url }) => ({
     subject: `${count} recommandations de plus pour ${program} le ${day}`,
     paragraphs: [
       `En plus de ceux que nous vous avons annoncés, ${program} a eu ${count} nouveaux clients grâce à vous le ${day} (UTC).`,
-      `Vos recommandations : ${portal_url}`,
+      `Vos recommandations\u00a0: ${portal_url}`,
     ],
   }),
   rate_changed: ({ program, rates, portal_url }) => ({
@@ -57,7 +57,7 @@ export const fr: MailTexts = {
     paragraphs: [
       `Le taux de vos commissions chez ${program} a changé. Il s’applique aux paiements à partir de maintenant ; ce que vous avez déjà gagné ne change pas.`,
       rates.join('\n'),
-      `Vos commissions : ${portal_url}`,
+      `Vos commissions\u00a0: ${portal_url}`,
     ],
   }),
   rates: {
@@ -71,13 +71,13 @@ export const fr: MailTexts = {
     paragraphs: [
       `${program} vous paie désormais par ${method}, sur le compte qui se termine par ${hint}.`,
       ...(held_until === null ? [] : [`Rien n’y est versé avant le ${held_until} (UTC).`]),
-      `Si vous n’êtes pas à l’origine de ce changement, connectez-vous, corrigez-le tout de suite et prévenez l’entreprise qui gère le programme : ${portal_url}`,
+      `Si vous n’êtes pas à l’origine de ce changement, connectez-vous, corrigez-le tout de suite et prévenez l’entreprise qui gère le programme\u00a0: ${portal_url}`,
     ],
   }),
   sign_in: ({ program, url, minutes }) => ({
     subject: `Se connecter à ${program}`,
     paragraphs: [
-      `Ouvrez cette page pour vous connecter au portail partenaire de ${program} :`,
+      `Ouvrez cette page pour vous connecter au portail partenaire de ${program}\u00a0:`,
       url,
       `Le lien ne fonctionne qu’une fois, pendant ${minutes} minutes. Si vous ne l’avez pas demandé, ignorez cet e-mail : personne ne peut se connecter sans lui.`,
     ],
@@ -87,10 +87,10 @@ export const fr: MailTexts = {
     paragraphs: [
       `${program} vous a versé ${amount}.`,
       [
-        `Mode de paiement : ${method}${account && `, compte se terminant par ${account}`}`,
-        `Période : ${period} (UTC)`,
-        `Relevé : ${statement}${is_attached ? ', ci-joint' : ''}`,
-        `Versement : ${payout_id}`,
+        `Mode de paiement\u00a0: ${method}${account && `, compte se terminant par ${account}`}`,
+        `Période\u00a0: ${period} (UTC)`,
+        `Relevé\u00a0: ${statement}${is_attached ? ', ci-joint' : ''}`,
+        `Versement\u00a0: ${payout_id}`,
       ].join('\n'),
     ],
   }),
