@@ -16,7 +16,7 @@ import { TemplateFault, type TemplateValues } from '../composing/template_fields
 import type { Rendered } from '../composing/templates.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type SendFailure, send_failures } from '../sequences/sequence.ts';
-import { unsubscribeMailto, unsubscribeUrl } from '../unsubscribing/link.ts';
+import { footerOf } from '../unsubscribing/link.ts';
 import { bestOf, why_not } from './best_address.ts';
 import type { Campaign } from './campaign.ts';
 import { type Step, templatesOf, textsOf, variantFor } from './step.ts';
@@ -81,15 +81,10 @@ export async function preview(tx: Tx, campaign: Campaign, asked: PreviewAsked, s
     ...{ ...rendered, message_id: messageIdOf(message_id, domainOf(sender.email)) },
     ...previousHeaders(asked.step_index, domainOf(sender.email)),
     date: new Date(tx.now),
-    footer: {
-      unsubscribe_url: unsubscribeUrl(await keyedHash(tx, services.vault), services.base_url, {
-        ...{ organization_id: tx.organization_id, message_id },
-      }),
-      unsubscribe_mailto: unsubscribeMailto(sender.email, message_id),
-      sender_company: brand.sender_company ?? brand.name,
-      ...{ postal_address: brand.postal_address ?? '', privacy_url: brand.privacy_url ?? '' },
-      ...{ found_at_url: recipient.source_url, language: recipient.language_code ?? 'en' },
-    },
+    footer: footerOf(await keyedHash(tx, services.vault), services.base_url, {
+      ...{ organization_id: tx.organization_id, message_id, inbox_email: sender.email, brand },
+      ...{ source_url: recipient.source_url, language_code: recipient.language_code },
+    }),
     signature: sender.signature,
   };
   return shownOf(await composeMail(mail), { step_index: asked.step_index, variant, inbox_id: sender.id, to: mail.to });

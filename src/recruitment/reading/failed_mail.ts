@@ -12,6 +12,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
+import { refreshThread } from '../sequences/thread.ts';
 import {
   claimDue,
   claimSetAside,
@@ -162,23 +163,6 @@ async function removeUnread(tx: Tx, message_id: string): Promise<boolean> {
   if (!kept) return true;
   if (!kept.needs_review) return false;
   await tx.all(sql`delete from recruitment.message t where ${tenant(tx)} and t.id = ${message_id}`);
-  await tx.all(sql`
-    update recruitment.thread t set
-      messages = t.messages - 1,
-      needs_review = exists (
-        select from recruitment.message m
-        where m.organization_id = t.organization_id and m.thread_id = t.id and m.needs_review
-      ),
-      (reply_kind, last_reply_at) = (
-        select last.reply_kind, last.received_at
-        from (values (1)) as one (row)
-        left join lateral (
-          select m.reply_kind, m.received_at from recruitment.message m
-          where m.organization_id = t.organization_id and m.thread_id = t.id and m.purpose = 'reply'
-          order by m.received_at desc, m.id desc
-          limit 1
-        ) as last on true
-      )
-    where ${tenant(tx)} and t.id = ${kept.thread_id}`);
+  await refreshThread(tx, kept.thread_id, 1);
   return true;
 }

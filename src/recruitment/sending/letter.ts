@@ -3,9 +3,9 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { composeMail, type Footer, type Mail, stepKey } from '../composing/mail.ts';
+import { composeMail, type Mail, stepKey } from '../composing/mail.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
-import { unsubscribeMailto, unsubscribeUrl } from '../unsubscribing/link.ts';
+import { footerOf } from '../unsubscribing/link.ts';
 import type { Letter } from './hand_over.ts';
 
 /** The parts that a letter is composed of. */
@@ -85,7 +85,13 @@ const mailOf = (row: Row, signing: Signing): Mail => ({
   in_reply_to: row.in_reply_to && `<${row.in_reply_to}>`,
   references: row.reference_ids.map((id) => `<${id}>`).join(' ') || null,
   date: new Date(row.dated_at),
-  footer: row.has_footer ? footerOf(row, signing) : null,
+  footer: row.has_footer
+    ? footerOf(signing.hash, signing.base_url, {
+        ...{ organization_id: signing.organization_id, message_id: row.id, inbox_email: row.from_email },
+        brand: { ...row, name: row.brand_name },
+        ...{ source_url: row.source_url, language_code: row.language_code },
+      })
+    : null,
   signature: row.signature,
 });
 
@@ -97,16 +103,6 @@ function stepKeyOf({ purpose, campaign_id, prospect_id, step_index }: Row): stri
 function recipientOf({ id, recipient, email_address_id, address }: Row, vault: Vault): string {
   return recipient ? vault.decrypt(recipient, id) : vault.decrypt(address as Buffer, email_address_id as string);
 }
-
-const footerOf = (row: Row, { hash, base_url, organization_id }: Signing): Footer => ({
-  unsubscribe_url: unsubscribeUrl(hash, base_url, { organization_id, message_id: row.id }),
-  unsubscribe_mailto: unsubscribeMailto(row.from_email, row.id),
-  sender_company: row.sender_company ?? row.brand_name,
-  postal_address: row.postal_address ?? '',
-  privacy_url: row.privacy_url ?? '',
-  found_at_url: row.source_url,
-  language: row.language_code ?? 'en',
-});
 
 /** @throws TypeError for an address that cannot stand in a header */
 export const composed = async ({ mail }: Draft): Promise<Letter> => ({

@@ -12,6 +12,7 @@ import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { stepKey } from '../composing/mail.ts';
+import { readAgain } from '../inboxes/connection.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
 import { type Candidate, lockCandidates } from './candidates.ts';
 import { lockQueues, sendingCampaigns } from './limits.ts';
@@ -103,9 +104,7 @@ export const readAgainSince = (
     await tx.all(sql`
       update recruitment.inbox_folder t set uid_validity = -1, begun_uid = null, tries = 0, updated_at = least(t.updated_at, ${since}::timestamptz)
       where ${tenant(tx)} and t.inbox_id = ${inbox_id}`);
-    await tx.all(
-      sql`update recruitment.inbox_reader t set worker_id = null where ${tenant(tx)} and t.inbox_id = ${inbox_id}`,
-    );
+    await readAgain(tx, inbox_id);
   });
 
 /** Flags the inboxes of all organizations: a restore has forgotten what they sent since then. @param since null: nothing was lost */

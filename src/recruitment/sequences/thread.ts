@@ -1,5 +1,7 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { resource } from '../../core/resource/resource.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { reply_kind } from './message.ts';
@@ -30,3 +32,25 @@ export const threads = resource({
   },
 });
 export type Thread = z.infer<typeof threads.record>;
+
+/** Writes what follows from a thread's messages: its kind is that of its last reply. @param removed messages that it has less */
+export const refreshThread = (tx: Tx, thread_id: string, removed = 0): Promise<object[]> =>
+  tx.all(sql`
+    with locked as materialized (
+      select t.id from recruitment.thread t where ${tenant(tx)} and t.id = ${thread_id} for no key update
+    )
+    update recruitment.thread t
+    set
+      messages = t.messages - ${removed}::integer,
+      (reply_kind, last_reply_at) = (
+        select m.reply_kind, m.received_at from recruitment.message m
+        where m.organization_id = t.organization_id and m.thread_id = t.id and m.purpose = 'reply'
+        order by m.received_at desc, m.id desc
+        limit 1
+      ),
+      needs_review = exists (
+        select from recruitment.message m
+        where m.organization_id = t.organization_id and m.thread_id = t.id and m.needs_review
+      ),
+      updated_at = ${tx.now}::timestamptz
+    from locked where ${tenant(tx)} and t.id = locked.id`);

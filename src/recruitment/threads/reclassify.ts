@@ -13,6 +13,7 @@ import { moveStage } from '../prospects/stage.ts';
 import { countReply, effectOf, emitReply, stageAfterReply } from '../reading/reply.ts';
 import { type Message, messages, type ReplyKind } from '../sequences/message.ts';
 import { stopSequences } from '../sequences/stop.ts';
+import { refreshThread } from '../sequences/thread.ts';
 
 /**
  * Corrects what the text of a mail was classified to be: the message, its thread, and the prospect's stage where it is their last reply. What the wrong
@@ -97,27 +98,6 @@ function noteCorrected(tx: Tx, message: Message, { id: prospect_id }: Prospect, 
   const data = { message_id: message.id, from: message.reply_kind ?? message.purpose, to };
   recordActivity(tx, 'reply_reclassified', by, [{ prospect_id, data }]);
 }
-
-/** The kind of a thread is that of its last reply. */
-const refreshThread = (tx: Tx, thread_id: string): Promise<object[]> =>
-  tx.all(sql`
-    with locked as materialized (
-      select t.id from recruitment.thread t where ${tenant(tx)} and t.id = ${thread_id} for no key update
-    )
-    update recruitment.thread t
-    set
-      (reply_kind, last_reply_at) = (
-        select m.reply_kind, m.received_at from recruitment.message m
-        where m.organization_id = t.organization_id and m.thread_id = t.id and m.purpose = 'reply'
-        order by m.received_at desc, m.id desc
-        limit 1
-      ),
-      needs_review = exists (
-        select from recruitment.message m
-        where m.organization_id = t.organization_id and m.thread_id = t.id and m.needs_review
-      ),
-      updated_at = ${tx.now}::timestamptz
-    from locked where ${tenant(tx)} and t.id = locked.id`);
 
 async function isLastReply(tx: Tx, { id, prospect_id, received_at }: Message): Promise<boolean> {
   const later = await tx.maybe(sql`

@@ -1,5 +1,5 @@
 /**
- * The unsubscribe link of an email, and what a token names: the two ids and 128 bits of HMAC-SHA256 in the digits of the ids, so that servers that change case or
+ * The unsubscribe link of an email, the footer that shows it, and what a token names: the two ids and 128 bits of HMAC-SHA256 in the digits of the ids, so that servers that change case or
  * cut punctuation do no harm. Tokens are made with a key derived from the organization's HMAC key: they outlive every rotation of the encryption key.
  */
 
@@ -9,6 +9,7 @@ import { TypeID } from 'typeid-js';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import type { Footer } from '../composing/mail.ts';
 import { type KeyedHash, storedHash } from '../prospects/keyed_hash.ts';
 
 /** The path of the service: the token follows. */
@@ -24,6 +25,27 @@ export const unsubscribeUrl = (
 /** The mailto: URL of List-Unsubscribe, whose mail names the message in its subject. */
 export const unsubscribeMailto = (address: string, message_id: string): string =>
   `mailto:${encodeURIComponent(address).replace('%40', '@')}?subject=unsubscribe%20${encodeURIComponent(message_id)}`;
+
+interface Footed {
+  organization_id: string;
+  message_id: string;
+  inbox_email: string;
+  brand: { name: string; sender_company: string | null; postal_address: string | null; privacy_url: string | null };
+  /** The page that the address was found on. */
+  source_url: string | null;
+  language_code: string | null;
+}
+
+/** The footer of an email. @param hash of the organization */
+export const footerOf = (hash: KeyedHash, base_url: string, { message_id, brand, ...email }: Footed): Footer => ({
+  unsubscribe_url: unsubscribeUrl(hash, base_url, { organization_id: email.organization_id, message_id }),
+  unsubscribe_mailto: unsubscribeMailto(email.inbox_email, message_id),
+  sender_company: brand.sender_company ?? brand.name,
+  postal_address: brand.postal_address ?? '',
+  privacy_url: brand.privacy_url ?? '',
+  found_at_url: email.source_url,
+  language: email.language_code ?? 'en',
+});
 
 /** A key of its own: what tokens show of it says nothing of addresses. */
 const keyOf = (hash: KeyedHash): Buffer => hash('unsubscribe tokens');
