@@ -12,7 +12,7 @@ import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
-/** The newest ones: a program has fifty, and three of each partner. */
+/** A program has fifty of its own. */
 const shown_endpoints = 100;
 const shown_deliveries = 25;
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'];
@@ -22,7 +22,6 @@ interface Endpoints {
   tag: string;
   title: string;
   data: Record_[];
-  has_more: boolean;
 }
 
 export async function webhooksPage(visit: DashboardVisit) {
@@ -35,7 +34,7 @@ export async function webhooksPage(visit: DashboardVisit) {
         : [];
     if (program_id === undefined) return { lists: [], deliveries: [] };
     const [own, recruiting, log] = await Promise.all([
-      of('webhook_endpoints', 'Endpoints of the program', { program_id }),
+      of('webhook_endpoints', 'Endpoints of the program', { program_id, is_postback: 'false' }),
       of('recruitment_webhook_endpoints', 'Endpoints of recruitment', {}),
       use('webhook_deliveries.list', { query: { program_id, limit: shown_deliveries, status: wanted } }),
     ]);
@@ -47,11 +46,11 @@ export async function webhooksPage(visit: DashboardVisit) {
   const content = html`${lists.map((list) => endpointTable(visit, list))}
 <h2>Log of the program</h2>${statusLinks('/dashboard/webhooks', wanted)}
 ${deliveryTable(visit, deliveries, 'webhook_deliveries')}
-<p class="pages"><a href="/dashboard/webhook_deliveries">All deliveries</a> <a href="/dashboard/webhook_endpoints">All endpoints</a> <a href="/docs/webhooks">How to receive webhooks</a></p>`;
+<p class="pages"><a href="/dashboard/webhook_deliveries">All deliveries</a> <a href="/dashboard/webhook_endpoints?is_postback=true">Postbacks of partners</a> <a href="/docs/webhooks">How to receive webhooks</a></p>`;
   return { title: 'Webhooks', content, chosen };
 }
 
-const endpointTable = (visit: DashboardVisit, { tag, title, data, has_more }: Endpoints): Html => {
+const endpointTable = (visit: DashboardVisit, { tag, title, data }: Endpoints): Html => {
   const create = visit.catalog.operations.get(`${tag}.create`);
   const may_create = create && mayDo(visit.role, create.scope);
   return html`<h2>${title}</h2>${table(
@@ -64,7 +63,7 @@ const endpointTable = (visit: DashboardVisit, { tag, title, data, has_more }: En
     ],
     data,
     'There is no endpoint yet.',
-  )}${has_more && html`<p>The newest ${shown_endpoints} are shown. <a href="/dashboard/${tag}">All endpoints</a></p>`}${may_create && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li></ul>`}`;
+  )}${may_create && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li></ul>`}`;
 };
 
 /** An endpoint without a list receives everything. */

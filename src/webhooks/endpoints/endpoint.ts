@@ -131,10 +131,21 @@ export function readEndpointOperations(policy: EventPolicy): Operation[] {
     ...withinSubject(policy),
     resource: endpointsOf(policy),
     by: ['status', ...(policy.endpoint_types ? ['type'] : []), ...(policy.owner ? [policy.owner.field] : [])],
-    ...(policy.endpoint_types ? { filters: of_tests } : {}),
+    filters: { ...(policy.endpoint_types ? of_tests : {}), ...(policy.owner ? of_owners(policy.owner) : {}) },
   }).map((read) => ({ ...read, scope: 'webhooks:read' }));
   return policy.endpoint_types ? reads.map((read) => asEachKeyReads(policy, read)) : reads;
 }
+
+/** Tells the postbacks of owners from the other endpoints. */
+const of_owners = ({ resource: { plural } }: NonNullable<EventPolicy['owner']>) => ({
+  is_postback: {
+    schema: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe(`Only postbacks of ${plural.replaceAll('_', ' ')} (\`true\`), or only your own endpoints (\`false\`).`),
+    where: (value: string) => (value === 'true' ? sql`t.partner_id is not null` : sql`coalesce(t.partner_id, '') = ''`),
+  },
+});
 
 /** Restricts a list to the endpoints that a test key sees. No caller sends it. */
 const of_tests = { of_tests: { schema: z.never().optional(), where: () => sql`t.type = 'test'` } };

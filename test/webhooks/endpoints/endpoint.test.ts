@@ -237,4 +237,8 @@ t.test('a program has at most 50 endpoints, and a partner 3 postbacks, which tak
     const [refused] = answers?.filter(({ status }) => status !== 201) ?? [];
     t.match(refused, { status: 402, body: { error: { code: 'plan_limit_reached', param } } });
   }
+  const count = async (is_postback: boolean) =>
+    (await merchant.get(`/v1/webhook_endpoints?program_id=${program_id}&is_postback=${is_postback}&limit=1`))
+      .total_count;
+  t.same([await count(true), await count(false)], [6, 50]);
 });
