@@ -260,7 +260,7 @@ create table program.magic_link (
   foreign key (organization_id, partner_id) references program.partner on delete cascade
 );
 comment on table program.magic_link is 'A sign-in link of a partner, good once and for 15 minutes. Only a hash of its token is stored.';
-create index magic_link_by_expiry on program.magic_link (expires_at);
+create index magic_link_by_partner on program.magic_link (organization_id, partner_id, created_at);
 create unique index magic_link_by_token on program.magic_link (token_sha256);
 call core.protect_tenant_table('program.magic_link');
 

@@ -43,7 +43,7 @@ export const magicLinkOperations: Operation[] = [
   }),
 ];
 
-/** @returns its URL, which is stored nowhere, and when it expires */
+/** Makes a link, and deletes those of the partner that expired a day ago. @returns its URL, which is stored nowhere, and when it expires */
 export async function createMagicLink(
   tx: Tx,
   organization_id: string,
@@ -53,6 +53,11 @@ export async function createMagicLink(
   const token = randomBytes(32).toString('base64url');
   const expires_at = new Date(Date.parse(tx.now) + lifetime_minutes * 60_000).toISOString();
   await tx.all(sql`
+    with expired as (
+      delete from program.magic_link m
+      where m.organization_id = ${organization_id} and m.partner_id = ${partner_id}
+        and m.created_at < ${tx.now}::timestamptz - interval '1 day'
+    )
     insert into program.magic_link (organization_id, token_sha256, partner_id, expires_at, created_at)
     values (${organization_id}, ${sha256(token)}, ${partner_id}, ${expires_at}, ${tx.now})`);
   return { url: `${base_url}/portal/sign_in?token=${token}`, expires_at };

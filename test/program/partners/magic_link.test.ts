@@ -48,6 +48,12 @@ t.test('a magic link expires after 15 minutes', async (t) => {
   t.match(await redeem(token, just_before), { partner_id: partner.id });
 });
 
+t.test('links that expired are deleted when another one is made', async (t) => {
+  await rail.query(sql`update program.magic_link set created_at = now() - interval '25 hours'`);
+  await newToken();
+  t.equal((await rail.query(sql`select from program.magic_link where partner_id = ${partner.id}`)).length, 1);
+});
+
 t.test('a magic link of a suspended partner is not redeemed', async (t) => {
   const { token } = await newToken();
   await merchant.patch(`/v1/partners/${partner.id}`, { status: 'suspended' });
