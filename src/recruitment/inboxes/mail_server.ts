@@ -1,4 +1,4 @@
-/** The mail servers of an inbox: where they are, and connections to them that are logged in, by SMTP and IMAP. */
+/** The mail servers of an inbox: where they are, connections to them that are logged in, by SMTP and IMAP, and what they answer to a login. */
 import tls, { type SecureContext } from 'node:tls';
 import type { ImapFlow } from 'imapflow';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
@@ -7,7 +7,7 @@ import { AddressRefused, isAllowedHost } from '../../core/net/address.ts';
 import { NameNotResolved, resolvePublicAddresses } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { isCertainOfImap, isImapRefusal, isSmtpRefusal, wordsOf } from './login_answer.ts';
+import { storable } from '../../core/values/texts/stored_text.ts';
 import { mail_ports, type Server } from './settings.ts';
 
 export type Protocol = 'smtp' | 'imap';
@@ -183,11 +183,16 @@ export async function openImap(
   }
 }
 
-/** A NO that says that the login is wrong: not a BAD, a BYE, a connection that is lost, or a server that can answer nobody just now. */
+/**
+ * A NO that says that the login is wrong: not a BAD, a BYE, a connection that is lost, or a server that can answer nobody just now. One without a code (RFC 5530)
+ * or a reason does.
+ */
 function isRefusalOfImap(error: unknown): boolean {
   const { authenticationFailed, responseStatus, code, serverResponseCode, responseText } = error as ImapError;
   if (!authenticationFailed || responseStatus !== 'NO' || code === 'ETHROTTLE') return false;
-  return isImapRefusal(serverResponseCode, responseText ?? '');
+  if (isCertainOfImap(serverResponseCode)) return true;
+  const is_temporary = temporary_codes.includes((serverResponseCode ?? '').toUpperCase());
+  return !is_temporary && !temporary_texts.test(responseText ?? '');
 }
 
 interface ImapError {
@@ -198,4 +203,45 @@ interface ImapError {
   responseText?: string;
   /** The text of a BYE. */
   reason?: string;
+}
+
+/** RFC 5530, and what Gmail and Exchange add to it: the login is refused, whatever else is said. */
+const refusals = [
+  ...['AUTHENTICATIONFAILED', 'AUTHORIZATIONFAILED', 'EXPIRED', 'PRIVACYREQUIRED', 'CONTACTADMIN'],
+  ...['NOPERM', 'WEBALERT'],
+];
+/** The login may be right: later the answer may be another one. */
+const temporary_codes = ['UNAVAILABLE', 'LIMIT', 'INUSE', 'SERVERBUG', 'THROTTLED', 'OVERQUOTA', 'CORRUPTION'];
+
+/** The same in words, for servers that give no code. */
+const temporary_texts = new RegExp(
+  [
+    /temporar|unavailable|too many|throttl|overload|\bbusy\b|in use|maintenance|time(d|s)?[ -]?out|but not connected/,
+    /(internal|server|system|backend|database) (error|failure)|(limit|quota|number of \w+)( \S+){0,4} (reached|exceeded)/,
+    /try(ing)? (again )?later|again (later|in )/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
+
+/** Returns whether an IMAP server's NO says by its code that the login is wrong. Words, of whatever language, may mean something else. */
+const isCertainOfImap = (code: string | undefined): boolean => refusals.includes((code ?? '').toUpperCase());
+
+/** Returns whether an SMTP server's 5xx says that the login is wrong. Its text may have a status of RFC 3463. */
+export const isSmtpRefusal = (text: string): boolean =>
+  !/\b4\.\d{1,3}\.\d{1,3}\b/.test(text) && !temporary_texts.test(text);
+
+const most_characters = 200;
+
+/** Returns a server's response to a login on one line, without the secrets that it was sent. Undefined: it said nothing. */
+function wordsOf(parts: (string | undefined)[], shown: string[]): string | undefined {
+  const text = parts
+    .filter((part) => part)
+    .join(' ')
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  const secrets = shown.flatMap((each) => [each, Buffer.from(each).toString('base64')]).filter((each) => each !== '');
+  const said = secrets.reduce((words, secret) => words.replaceAll(secret, '…'), text);
+  return said === '' ? undefined : storable(said, most_characters);
 }

@@ -21,8 +21,7 @@ import { keyedHash } from '../prospects/keyed_hash.ts';
 import { markBounced, markReported } from '../sending/record_bounce.ts';
 import type { BounceReason } from '../sequences/message.ts';
 import type { Answer } from './inbound.ts';
-import { isKnown, keepInbound, lockedProspect } from './inbound.ts';
-import { keepUnproven } from './unproven.ts';
+import { isKnown, keepInbound, keepUnproven, lockedProspect } from './inbound.ts';
 
 /** Applies a report. Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
 export async function applyBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {

@@ -146,6 +146,22 @@ export async function keepInbound(tx: Tx, vault: Vault, answer: Answer, kept: Ke
   return id;
 }
 
+/**
+ * Keeps a report that proves nothing for a person to look at: anybody who knows an address can write one. It changes nothing else: nobody is barred, nothing stops, and it
+ * counts towards no guard.
+ */
+export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
+  tx: Tx,
+  vault: Vault,
+  answer: Answer,
+  kind: Kind,
+): Promise<Kind | 'known' | 'unrelated'> {
+  if (!(await lockedProspect(tx, answer.answered))) return 'unrelated';
+  if (await isKnown(tx, vault, answer)) return 'known';
+  await keepInbound(tx, vault, answer, { purpose: kind, has_text: false, needs_review: true });
+  return kind;
+}
+
 const insertOnce = (tx: Tx, row: object, rfc_message_id: string) =>
   messages.insert(
     tx,

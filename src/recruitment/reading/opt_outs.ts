@@ -15,8 +15,7 @@ import { suppress } from '../contact/mark.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { unsubscribe } from '../unsubscribing/unsubscribe.ts';
-import { type Answer, isKnown, keepInbound, lockedProspect, proveSent, targetsOf } from './inbound.ts';
-import { keepUnproven } from './unproven.ts';
+import { type Answer, isKnown, keepInbound, keepUnproven, lockedProspect, proveSent, targetsOf } from './inbound.ts';
 
 /** Reports of DMARC, and of people who say that it was no spam. */
 const no_complaints = ['auth-failure', 'not-spam'];

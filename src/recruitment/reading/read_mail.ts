@@ -23,8 +23,7 @@ import type { Moves, StoredMail } from './folder.ts';
 import { type Answer, type Answered, answered_columns, applyOwnCopy } from './inbound.ts';
 import { mailRead, replyRead, type Verdict } from './metrics.ts';
 import { applyComplaint, applyUnsubscribe } from './opt_outs.ts';
-import { applyAutoReply, applyReply, isUncertainWish, meaningOf } from './reply.ts';
-import { isSetAside, keepForged } from './unproven.ts';
+import { applyAutoReply, applyReply, isForgery, isUncertainWish, keepForged, meaningOf } from './reply.ts';
 
 export interface Reader {
   inbox: InboxKey;
@@ -108,7 +107,7 @@ const effects: Record<string, (tx: Tx, vault: Vault, answer: Answer) => Promise<
 
 /** Applies what a mail changes that answers one of ours. Once: a mail that was read before changes nothing. */
 async function applyAnswer(tx: Tx, vault: Vault, answer: Answer): Promise<Effect> {
-  if (isSetAside(answer)) return keepForged(tx, vault, answer);
+  if (isForgery(answer)) return keepForged(tx, vault, answer);
   const apply = isUncertainWish(answer) ? applyReply : effects[answer.classification.kind];
   return apply ? apply(tx, vault, answer) : 'unrelated';
 }

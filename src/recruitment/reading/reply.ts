@@ -1,5 +1,5 @@
 /**
- * Applies replies: of a person, and automatic ones.
+ * Applies replies: of a person, automatic ones, and forged ones.
  *
  * - What is classified with a confidence under 0.55 (0 where no word can be read) is kept and emitted as a `question` with `needs_review`, and moves the
  *   prospect to `replied` at most. A text that may ask to be taken off, under that confidence or with a failed authentication, is such a reply too, and leaves
@@ -8,6 +8,8 @@
  *   aligned pass that the inbox's own server found.
  * - After an automatic reply of any kind follow-ups wait until the prospect is back, or somebody has looked. A return date that is over, or more than a year away,
  *   counts as none.
+ * - What the inbox's own server found to be forged is kept for a person to look at, and changes nothing; follow-ups wait five days. With a Message-ID of ours, that
+ *   is `dmarc=fail` alone.
  */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
@@ -194,4 +196,35 @@ export function pausedUntil(resumes_on: string | null, now: string): string {
   const from_now = named - Date.parse(now);
   const is_named = from_now > 0 && from_now <= most_days * day_ms;
   return new Date(is_named ? named : Date.parse(now) + usual_days * day_ms).toISOString();
+}
+
+/**
+ * Returns whether a mail of a person or a program is forged, as the own server found. A mail that names a Message-ID of ours is set aside where DMARC
+ * failed, as forwarded mail fails SPF; an automatic reply only pauses, and a mailto names the email by its id. A report of a server is checked by
+ * what it proves of itself.
+ */
+export function isForgery({ classification: { kind, unsubscribe_id }, is_proven, authentication }: Answer): boolean {
+  if (!is_proven) return ['reply', 'auto_reply', 'unsubscribe'].includes(kind) && isForged(authentication);
+  const is_of_person = kind === 'reply' || (kind === 'unsubscribe' && unsubscribe_id === null);
+  return is_of_person && authentication.dmarc === 'fail';
+}
+
+/**
+ * Keeps a forged mail for a person to look at: no event, no stage, nobody is barred, no sequence ends. Follow-ups wait some days after what may be a person's
+ * words: it may refuse them. The day that an automatic reply names counts for nothing.
+ */
+export async function keepForged(tx: Tx, vault: Vault, answer: Answer): Promise<'forged' | 'known' | 'unrelated'> {
+  const prospect = await lockedProspect(tx, answer.answered);
+  if (!prospect) return 'unrelated';
+  if (await isKnown(tx, vault, answer)) return 'known';
+  const { kind, auto_reply_kind } = answer.classification;
+  const is_automatic = kind === 'auto_reply';
+  if (!is_automatic) await pauseFollowUps(tx, prospect.id, pausedUntil(null, tx.now));
+  await keepInbound(tx, vault, answer, {
+    ...(is_automatic
+      ? { purpose: 'auto_reply', auto_reply_kind }
+      : { purpose: 'reply', reply_kind: 'question', confidence: 0 }),
+    ...{ needs_review: true, has_text: true },
+  });
+  return 'forged';
 }

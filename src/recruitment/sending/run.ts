@@ -12,7 +12,7 @@ import { type Store, type Tx, transaction } from '../../core/postgres/transactio
 import { databaseTime } from '../../core/values/clock.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
-import { isSmtpRefusal } from '../inboxes/login_answer.ts';
+import { isSmtpRefusal } from '../inboxes/mail_server.ts';
 import { classifyAnswer, isAboutLogin } from './answer.ts';
 import { type Claim, type Claimed, claim } from './claim.ts';
 import { confirm, type Held } from './confirm.ts';
