@@ -105,7 +105,7 @@ export const withUnits = (fields: Field[], currency: string): Field[] =>
     const own = is_in_dollars.test(field.name) ? 'USD' : currency;
     const such = example(fractionDigits(own));
     const amount = has('currency')
-      ? `In the currency of this form, which is ${own} unless you choose another one: ${such}.`
+      ? `In the currency of this form, such as ${such}.`
       : `In ${has('key') ? 'that currency' : own}, such as ${such}.`;
     const of_kind = `${amount.charAt(0).toLowerCase()}${amount.slice(1)}`;
     const hint = {

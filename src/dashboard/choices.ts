@@ -45,7 +45,10 @@ export async function choicesFor(
     const query = Object.fromEntries(Object.entries(scope).filter(([one, id]) => properties[one] && id !== undefined));
     if (required.some((one) => !(one in query))) continue;
     const { data, has_more } = await use(list.name, { query: { ...query, limit: most_choices } });
-    if (!has_more && data.length > 0) choices.set(field.name, namesOf(visit, list.tag, data));
+    const names = namesOf(visit, list.tag, data);
+    // Names that are not each one's own, such as the day of a click, are no choice.
+    const are_told_apart = new Set(Object.values(names)).size === data.length;
+    if (!has_more && data.length > 0 && are_told_apart) choices.set(field.name, names);
   }
   return choices;
 }
@@ -65,7 +68,8 @@ export const withChoices = (fields: Field[], choices: Choices, typed: Typed): Fi
     const there = (typed[field.name] ?? '').split(/\s+/).filter((id) => id !== '');
     const kind = field.kind === 'list' ? 'choices' : 'choice';
     const label = field.label.replace(/ ID$| ids$/, field.kind === 'list' ? 's' : '');
-    return { ...field, kind, label, options: [...new Set([...there, ...Object.keys(names)])], names };
+    const description = field.name === 'program_id' ? '' : field.description;
+    return { ...field, kind, label, description, options: [...new Set([...there, ...Object.keys(names)])], names };
   });
 
 const found_by = 'An ID or an email address.';

@@ -6,28 +6,28 @@ export interface Point {
   value: number;
 }
 
-const size = { width: 720, height: 200, left: 8, bottom: 20, top: 12 };
+/** Of the bars, which are stretched to the width of the page. Texts are beside them, so that they stay readable. */
+const size = { width: 720, height: 160 };
 
 /** @param title names it to who cannot see it  @param shown writes a value */
 export function plot(title: string, points: Point[], shown: (value: number) => string): Html {
-  const { width, height, left, bottom, top } = size;
+  const { width, height } = size;
   if (points.length === 0) return html``;
   const most = Math.max(...points.map(({ value }) => value), 0);
   const least = Math.min(...points.map(({ value }) => value), 0);
   const span = most - least || 1;
-  const step = (width - 2 * left) / points.length;
-  const y = (value: number) => top + ((most - value) / span) * (height - top - bottom);
+  const step = width / points.length;
+  const y = (value: number) => ((most - value) / span) * height;
   const bars = points.map(({ label, value }, nth) => {
     const [from, to] = [Math.min(y(0), y(value)), Math.max(y(0), y(value))];
-    return html`<rect x="${(left + nth * step + step * 0.1).toFixed(1)}" y="${from.toFixed(1)}" width="${(step * 0.8).toFixed(1)}" height="${Math.max(to - from, value === 0 ? 0 : 1).toFixed(1)}"><title>${label}: ${shown(value)}</title></rect>`;
+    return html`<rect x="${(nth * step + step * 0.1).toFixed(1)}" y="${from.toFixed(1)}" width="${(step * 0.8).toFixed(1)}" height="${Math.max(to - from, value === 0 ? 0 : 1).toFixed(1)}"><title>${label}: ${shown(value)}</title></rect>`;
   });
   const [first, last] = [points[0] as Point, points.at(-1) as Point];
   return html`<figure class="plot"><figcaption>${title}</figcaption>
-<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${points.length} values from ${shown(least)} to ${shown(most)}">
+<p class="scale"><span>${shown(most)}</span></p>
+<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}: ${points.length} values from ${shown(least)} to ${shown(most)}">
 ${bars}
 <line x1="0" x2="${width}" y1="${y(0).toFixed(1)}" y2="${y(0).toFixed(1)}"></line>
-<text x="${left}" y="${height - 4}">${first.label}</text>
-<text x="${width - left}" y="${height - 4}" text-anchor="end">${points.length > 1 && last.label}</text>
-<text x="${left}" y="${top - 2}">${shown(most)}</text>
-</svg></figure>`;
+</svg>
+<p class="scale"><span>${first.label}</span><span>${points.length > 1 && last.label}</span></p></figure>`;
 }
