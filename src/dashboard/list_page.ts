@@ -93,10 +93,15 @@ const isSimple = (schema: Schema): boolean =>
     return is_said && !types.some((type) => type === 'object' || type === 'array');
   });
 
-/** A value of a row. An operation is named as its button is. */
-function cell(visit: DashboardVisit, name: string, row: Record_): Html | string {
-  const operation = name === 'operation' ? visit.catalog.operations.get(String(row[name])) : undefined;
-  return operation ? actionTitle(visit.catalog, operation) : shown(visit, name, row[name], row, true);
+/** A value of a row. */
+const cell = (visit: DashboardVisit, name: string, row: Record_): Html | string =>
+  operationOrFields(visit, name, row[name]) ?? shown(visit, name, row[name], row, true);
+
+/** In the audit log, an operation is named as its button is, and fields as forms have them. */
+export function operationOrFields({ catalog }: DashboardVisit, name: string, value: unknown): string | undefined {
+  const operation = name === 'operation' ? catalog.operations.get(String(value)) : undefined;
+  if (operation) return actionTitle(catalog, operation);
+  return name === 'fields' && Array.isArray(value) ? value.map((one) => words(String(one))).join(', ') : undefined;
 }
 
 /** The first cell leads to the record. */

@@ -1,7 +1,8 @@
 /** The names of records that others point to: of those that there are few of, read at once. */
+import { Problem } from '../core/values/problem.ts';
 import { dayText, money, words } from '../pages/format.ts';
 import type { Use } from '../pages/run.ts';
-import { nounOfTag, prefixOf, schemaOf } from './catalog.ts';
+import { nounOfTag, paramsOf, prefixOf, schemaOf } from './catalog.ts';
 import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
@@ -19,12 +20,16 @@ const lists: Record<string, string> = {
 };
 
 const most = 100;
+/** Other records are read one by one, where they are few. */
+const most_alone = 8;
 
 /** What people know a record by; undefined where it has no name. */
 export const nameIn = (record: Record_): string | undefined =>
   ['name', 'email', 'handle', 'code', 'value', 'key']
     .map((one) => record[one])
     .find((one): one is string => typeof one === 'string' && one !== '');
+
+const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 const titles = 'name email handle title code url subject event_type type'.split(' ');
 
@@ -33,13 +38,15 @@ export function titleOf(visit: DashboardVisit, tag: string, record: Record_): st
   const name = titles.map((one) => record[one]).find((value) => typeof value === 'string' && value !== '');
   if (typeof name === 'string') return name;
   const noun = words(nounOfTag(visit.catalog, tag) ?? tag);
-  const { amount_minor, currency, created_at } = record;
+  const { amount_minor, currency, occurred_at, created_at } = record;
+  const on = typeof occurred_at === 'string' ? ` on ${dayText(occurred_at, visit.reader)}` : '';
   if (typeof amount_minor === 'number' && typeof currency === 'string')
-    return `${noun} of ${money(amount_minor, currency, visit.reader)}`;
+    return `${noun} of ${money(amount_minor, currency, visit.reader)}${on}`;
+  const { prospect } = record;
+  const of = isRecord(prospect) ? nameIn(prospect as Record_) : undefined;
+  if (of !== undefined) return `${noun} with ${of}`;
   return typeof created_at === 'string' ? `${noun} of ${dayText(created_at, visit.reader)}` : noun;
 }
-
-const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names; else the noun leads to the record. */
 export async function withNames(
@@ -54,8 +61,9 @@ export async function withNames(
       (entry): entry is [string, string] =>
         entry[0].endsWith('_id') && typeof entry[1] === 'string' && !isRecord(row[entry[0].slice(0, -'_id'.length)]),
     );
+  const ids = new Set(rows.flatMap((row) => unnamed(row).map(([, id]) => id)));
   const found = new Map<string, Record_>();
-  for (const prefix of new Set(rows.flatMap((row) => unnamed(row).map(([, id]) => prefixOf(id) ?? '')))) {
+  for (const prefix of new Set([...ids].map((id) => prefixOf(id) ?? ''))) {
     const list = catalog.operations.get(`${lists[prefix]}.list`);
     if (!list || !mayDo(role, list.scope)) continue;
     const { properties = {}, required = [] } = schemaOf(list, 'query');
@@ -65,15 +73,32 @@ export async function withNames(
     });
     for (const record of data as Record_[]) found.set(String(record.id), record);
   }
+  const others = [...ids].filter((id) => !found.has(id) && catalog.tagOf(prefixOf(id) ?? ''));
+  if (others.length <= most_alone)
+    for (const id of others) {
+      const record = await readAlone(visit, use, id);
+      if (record) found.set(id, record);
+    }
   return rows.map((row) => {
     const named = unnamed(row).flatMap(([name, id]) => {
       const tag = catalog.tagOf(prefixOf(id) ?? '');
+      if (!tag) return [];
       const record = found.get(id);
-      const noun = tag && words(nounOfTag(catalog, tag) ?? tag);
-      const known_as = record && tag ? titleOf(visit, tag, record) : noun;
-      return known_as === undefined ? [] : [[name.slice(0, -'_id'.length), { ...record, name: known_as }]];
+      const known_as = record ? titleOf(visit, tag, record) : words(nounOfTag(catalog, tag) ?? tag);
+      return [[name.slice(0, -'_id'.length), { ...record, name: known_as }]];
     });
     return { ...row, ...titled(visit, row), ...Object.fromEntries(named) };
+  });
+}
+
+/** A record by its id; undefined of one that is gone, or that the role may not see. */
+async function readAlone({ catalog, role }: DashboardVisit, use: Use, id: string): Promise<Record_ | undefined> {
+  const get = catalog.operations.get(`${catalog.tagOf(prefixOf(id) ?? '')}.get`);
+  const [param, ...more] = get ? paramsOf(get) : [];
+  if (!get || param === undefined || more.length > 0 || !mayDo(role, get.scope)) return undefined;
+  return use(get.name, { params: { [param]: id } }).catch((error) => {
+    if (error instanceof Problem && error.status === 404) return undefined;
+    throw error;
   });
 }
 

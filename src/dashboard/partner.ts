@@ -31,7 +31,7 @@ export async function partnerContent(visit: DashboardVisit, partner: Record_, us
     mayDo(visit.role, 'commissions:read') ? balancesOf(tx, { id, program_id }) : [],
     relatedContent(visit, use, 'partners', partner),
   ]);
-  const told = [...first, ...reasons.filter((name) => partner[name] !== null)];
+  const told = [...first, ...reasons].filter((name) => partner[name] !== null);
   return html`${balanceCards(visit, balances)}
 ${actionList(visit, 'partners', { id }, partner)}
 ${facts(told.map((name) => [words(name.replace(/_id$/, '')), shown(visit, name, partner[name], partner)]))}

@@ -8,7 +8,7 @@ import type { Use } from '../pages/run.ts';
 import { facts } from '../pages/table.ts';
 import { isBelow } from './below.ts';
 import { actionsOn, actionTitle, addressOf, listsOf, listTitle, viewsOf } from './catalog.ts';
-import { queryOf } from './list_page.ts';
+import { operationOrFields, queryOf } from './list_page.ts';
 import { isPossible } from './possible.ts';
 import { mayDo, mayRun } from './roles.ts';
 import { hrefOf, type Record_, shown } from './values.ts';
@@ -26,7 +26,7 @@ export const recordFacts = (visit: DashboardVisit, { id, ...fields }: Record_, l
   const titled = (name: string) => words(name.replace(/_id$/, ''));
   const filled = told.filter(([, value]) => value !== null);
   const empty = told.filter(([, value]) => value === null).map(([name]) => titled(name));
-  return html`${filled.length > 0 && facts(filled.map(([name, value]) => [titled(name), shown(visit, name, value, record)]))}${
+  return html`${filled.length > 0 && facts(filled.map(([name, value]) => [titled(name), operationOrFields(visit, name, value) ?? shown(visit, name, value, record)]))}${
     empty.length > 0 && html`<p class="hint">Not set: ${empty.join(', ')}.</p>`
   }`;
 };
@@ -40,13 +40,15 @@ export function doneNotice({ request, catalog }: DashboardVisit): Html | undefin
   );
 }
 
+const under_way = new Set<unknown>(['queued', 'running', 'activating', 'generating']);
+
 /** True while a worker is at it. */
 const isUnderWay = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   Object.entries(value).some(([name, inner]) => {
     if (name === 'in_progress') return inner !== null;
-    return name === 'state' || name === 'status' ? inner === 'queued' || inner === 'running' : isUnderWay(inner);
+    return name === 'state' || name === 'status' ? under_way.has(inner) : isUnderWay(inner);
   });
 
 /** Where scripts run, the page reads this part again until the work is done. */

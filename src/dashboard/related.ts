@@ -50,13 +50,10 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
   const create =
     filter && createsOf(visit.catalog, operation.tag).find((one) => isOf(one, filter) && mayDo(visit.role, one.scope));
   const content = is_list
-    ? listTable(
-        visit,
-        operation,
-        await withNames(visit, use, answer.data, program_id),
-        'None yet.',
-        Object.keys(narrowed),
-      )
+    ? listTable(visit, operation, await withNames(visit, use, answer.data, program_id), 'None yet.', [
+        ...Object.keys(narrowed),
+        `${record.object}_id`,
+      ])
     : recordFacts(
         visit,
         answer,

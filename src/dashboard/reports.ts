@@ -10,7 +10,8 @@ import { table } from '../pages/table.ts';
 import { filter_names } from '../program/reports/report.ts';
 import { listTitle, schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
-import { hrefOf } from './values.ts';
+import { withNames } from './named.ts';
+import { hrefOf, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 type Numbers = Record<string, number>;
@@ -74,8 +75,9 @@ export async function reportsPage(visit: DashboardVisit) {
   const filters = Object.fromEntries(
     filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
   ) as Record<string, string>;
-  const { answer, chosen } = await readPage(visit, async (use, { program_id }, tx) => {
-    if (program_id === undefined || wrong) return { answer: undefined };
+  const { answer, of, chosen } = await readPage(visit, async (use, { program_id }, tx) => {
+    const [of] = await withNames(visit, use, [filters], program_id);
+    if (program_id === undefined || wrong) return { answer: undefined, of };
     const window = { program_id, from, to, interval, limit: report === 'overview' ? undefined : shown_rows };
     const answer: Report | Problem = await use('reports.get', {
       params: { report },
@@ -84,7 +86,7 @@ export async function reportsPage(visit: DashboardVisit) {
       if (error instanceof Problem && error.status === 400) return error;
       throw error;
     });
-    return { answer: answer instanceof Problem ? answer : await withRowNames(tx, answer, visit.reader) };
+    return { answer: answer instanceof Problem ? answer : await withRowNames(tx, answer, visit.reader), of };
   });
   const errors: Record<string, string> = wrong
     ? { [wrong.name]: wrong.message }
@@ -102,7 +104,10 @@ export async function reportsPage(visit: DashboardVisit) {
 <div class="field"><label for="interval">By</label><select id="interval" name="interval">${['day', 'week', 'month'].map((one) => html`<option${one === interval && html` selected`}>${one}</option>`)}</select></div>
 ${Object.entries(filters).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <button>Show</button></form>`;
-  const narrowed = Object.entries(filters).map(([name, value]) => `${words(name)}: ${value}`);
+  const narrowed = Object.entries(filters).map(
+    ([name, value], nth) =>
+      html`${nth > 0 && ' · '}${words(name.replace(/_id$/, ''))}: ${shown(visit, name, value, of as Row)}`,
+  );
   const query_here = { report, first, last, interval };
   const body =
     wrong || answer instanceof Problem
@@ -110,7 +115,7 @@ ${Object.entries(filters).map(([name, value]) => html`<input type="hidden" name=
       : answer
         ? drawn(visit, answer, { ...query_here, ...filters }, { from, to })
         : html`<p class="none">There is no program yet.</p>`;
-  const content = html`${choosing}${narrowed.length > 0 && html`<p>${narrowed.join(' · ')} <a href="/dashboard/reports?${new URLSearchParams(query_here)}">Clear</a></p>`}${body}
+  const content = html`${choosing}${narrowed.length > 0 && html`<p>${narrowed} <a href="/dashboard/reports?${new URLSearchParams(query_here)}">Clear</a></p>`}${body}
 <p class="hint">Days are those of UTC. EPC: earnings per click, the commissions divided by the clicks.</p>`;
   return { title: 'Reports', content, chosen };
 }

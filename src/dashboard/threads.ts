@@ -77,14 +77,8 @@ const threadTable = (visit: DashboardVisit, threads: Record_[], state: string): 
   );
 
 /** The page of a thread. What others wrote is text alone: no HTML of theirs is part of a page. */
-export async function threadContent(visit: DashboardVisit, stored: Record_, use: Use): Promise<Html> {
-  const id = String(stored.id);
-  const named = await Promise.all([
-    withNamed(use, [stored], 'prospect', 'prospects'),
-    withNamed(use, [stored], 'campaign', 'campaigns'),
-    withNamed(use, [stored], 'inbox', 'inboxes'),
-  ]);
-  const thread: Record_ = Object.assign({}, ...named.flat());
+export async function threadContent(visit: DashboardVisit, thread: Record_, use: Use): Promise<Html> {
+  const id = String(thread.id);
   const { data, has_more }: { data: Record_[]; has_more: boolean } = await use('threads.messages', {
     params: { id },
     query: { limit: most_messages },

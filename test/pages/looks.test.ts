@@ -125,7 +125,7 @@ t.test('work that takes a while is followed until it is done', async (t) => {
   await under_way.waitFor();
   await setStage('ready');
   await under_way.waitFor({ state: 'detached' });
-  t.match(await page.locator('main').textContent(), /done/);
+  t.match(await page.locator('main').textContent(), /Next: Send it/);
 });
 
 t.test('everything is done by the keyboard alone', async (t) => {
@@ -179,7 +179,7 @@ t.test('everything is done by the keyboard alone', async (t) => {
   await tabTo(page, '#field-name');
   await page.keyboard.type('By keyboard');
   await tabTo(page, '#field-rate_type');
-  await page.keyboard.type('fixed');
+  await page.keyboard.type('Fixed');
   await tabTo(page, '#field-rate_value');
   await page.keyboard.type('12.50');
   await page.keyboard.press('Enter');
