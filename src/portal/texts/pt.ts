@@ -88,7 +88,7 @@ export const pt: PortalTexts = {
     sent_title: 'Veja na sua caixa de entrada',
     sent: 'Obrigado. Enviámos-lhe um e-mail com os próximos passos.',
     received_title: 'A sua candidatura chegou',
-    received: 'Obrigado. A empresa vai decidir e contactá-lo.',
+    received: 'Obrigado. A empresa vai decidir e entrar em contacto consigo.',
     paused_title: 'O programa está em pausa',
     paused: 'De momento, este programa não aceita candidaturas.',
     invitation_title: 'Este grupo é apenas por convite',
@@ -219,7 +219,7 @@ export const pt: PortalTexts = {
     held: (until) => html`Nada é pago por este método antes de ${until}, porque foi alterado.`,
     choose: 'Escolha como quer ser pago',
     warning:
-      'Se o alterar, avisamo-lo por e-mail, também para o endereço da conta anterior, e nada é pago durante 72 horas.',
+      'Se o alterar, enviamos-lhe um aviso por e-mail, também para o endereço da conta anterior, e nada é pago durante 72 horas.',
     methods: methodNames(mails),
     fields: {
       account_holder: 'Titular da conta',
