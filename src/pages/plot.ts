@@ -25,7 +25,7 @@ export function plot(title: string, points: Point[], shown: (value: number) => s
   const [first, last] = [points[0] as Point, points.at(-1) as Point];
   return html`<figure class="plot"><figcaption>${title}</figcaption>
 <p class="scale"><span>${shown(most)}</span></p>
-<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}: ${points.length} values from ${shown(least)} to ${shown(most)}">
+<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title}: ${shown(least)} – ${shown(most)}">
 ${bars}
 <line x1="0" x2="${width}" y1="${y(0).toFixed(1)}" y2="${y(0).toFixed(1)}"></line>
 </svg>

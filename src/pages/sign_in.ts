@@ -28,6 +28,8 @@ export interface SignInTexts {
   signed_out: string;
   /** Who had signed in no longer may. */
   closed?: string;
+  /** `Skip to the content`, where the language is not English. */
+  skip?: string;
 }
 
 export interface SignIn {
@@ -67,6 +69,7 @@ export function mountSignIn(
       language: texts.language,
       title: texts.title,
       of: texts.service,
+      ...(texts.skip === undefined ? {} : { skip: texts.skip }),
       content: content(texts),
     });
   };

@@ -98,7 +98,7 @@ ${
     ? html`${plot(said.plot, points, shown)}<details><summary>${said.as_table}</summary>${table(
         said.plot,
         [
-          { title: said.day, cell: (row: Earned) => row.day },
+          { title: said.day, cell: (row: Earned) => dayText(row.day, reader) },
           { title: general.amount, is_number: true, cell: (row: Earned) => shown(row.amount_minor) },
         ],
         home.earned.filter(({ amount_minor }) => amount_minor !== 0),

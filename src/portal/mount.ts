@@ -39,7 +39,8 @@ export function mountPortal(app: FastifyInstance, store: Store, services: Servic
       area: 'portal',
       textsFor: (request) => {
         const language = languageOf(request);
-        return { language, ...textsIn(language).sign_in };
+        const { sign_in, general } = textsIn(language);
+        return { language, skip: general.skip, ...sign_in };
       },
       async redeem(tx, token) {
         const found = await redeemMagicLink(tx, token);
@@ -92,6 +93,7 @@ function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): F
     language,
     title: problem.status === 404 ? general.not_found : general.failed,
     of: general.portal,
+    skip: general.skip,
     content: html`${notice(textOf(problem, general), true)}
 <p><a href="/portal">${general.back}</a></p>`,
   });

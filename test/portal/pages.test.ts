@@ -355,6 +355,7 @@ t.test('every page is there in six languages, each with its own words', async (t
       t.equal(page.status, 200, page.path);
       t.match(page.html, `<html lang="${language}">`, page.path);
       t.notMatch(page.html, /undefined|\[object|NaN/, page.path);
+      if (language !== 'en') t.notMatch(page.html, /Skip to|values from/, page.path);
     }
     const [, title = ''] = /<h1>(.*)<\/h1>/.exec((await browser.get('/portal/missing_sale')).html) ?? [];
     titles.push(title);
@@ -362,6 +363,10 @@ t.test('every page is there in six languages, each with its own words', async (t
   t.equal(new Set(titles).size, language_codes.length, titles.join());
   const asked = browse(rail.address);
   t.match((await asked.get('/portal/sign_in')).html, '<html lang="en">');
+  for (const path of ['/portal/sign_in', '/portal/nothing', `/join/${shop.program.subdomain}`]) {
+    const answer = await fetch(`${rail.address}${path}`, { headers: { 'accept-language': 'fr-CH, en;q=0.5' } });
+    t.match(await answer.text(), /<html lang="fr">[\s\S]*Aller au contenu/, path);
+  }
 });
 
 t.test('a service without an SMTP server says that it mails no links', async (t) => {

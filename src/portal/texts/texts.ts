@@ -7,7 +7,7 @@ type Payout = 'pending' | 'processing' | 'paid' | 'failed';
 
 /** All that the portal says in one language. */
 export interface PortalTexts {
-  sign_in: Omit<SignInTexts, 'language'>;
+  sign_in: Omit<SignInTexts, 'language' | 'skip'>;
   menu: Record<
     | 'home'
     | 'links'
