@@ -17,7 +17,7 @@ export function addDataCommands(rail: Command): void {
       'Prints the schema of POST /graphql in the schema definition language, for tools that generate code from it.',
     )
     .addHelpText('after', example('npx --no rail data graphql-schema > schema.graphql'))
-    .action(async () => (await import('../commands/data/graphql_schema.ts')).printGraphqlSchema());
+    .action(async () => (await import('../commands/data/print.ts')).printGraphqlSchema());
 
   data
     .command('dictionary')
@@ -29,7 +29,7 @@ export function addDataCommands(rail: Command): void {
         .default('markdown'),
     )
     .addHelpText('after', example('npx --no rail data dictionary --format dbt > models/rail_sources.yml'))
-    .action(async (options) => (await import('../commands/data/dictionary.ts')).dictionary(options));
+    .action(async (options) => (await import('../commands/data/print.ts')).dictionary(options));
 
   data
     .command('export')

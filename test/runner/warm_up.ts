@@ -15,7 +15,6 @@ const service = [
   'src/worker.ts',
   'src/products.ts',
   'src/**/worker_extension.ts',
-  'src/data/end_sessions.ts',
   'src/commands/**/*.ts',
   'tasks/**/*.ts',
 ];
