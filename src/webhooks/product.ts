@@ -48,7 +48,7 @@ export interface Demo {
   path: string;
   /** @param known_id the one that demo.json names  @returns its id */
   open(tx: Tx, known_id: string | undefined): Promise<string>;
-  /** What the demo of the product says besides, by name: of the record with this id, where the service is at `services.base_url`. */
+  /** Further texts of the product's demo, by name: about the record with this id, where the service is at `services.base_url`. */
   fields?(tx: Tx, id: string, services: Services): Promise<Record<string, string>>;
 }
 

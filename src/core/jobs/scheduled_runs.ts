@@ -1,4 +1,4 @@
-/** What schedules have run, how far it is, and why it fails. */
+/** The runs of schedules: how far each is, and why it fails. */
 import sql, { type Sql } from 'sql-template-tag';
 import { type Database, run } from '../postgres/database.ts';
 import { firstTick, lateSchedules, type Schedule } from './schedule.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 
-/** What a partner has earned and is not paid, and what was paid. On hold is what a person or a dispute keeps back. */
+/** A sum that a partner has earned and was not paid, or was paid. On hold is what a person or a dispute keeps back. */
 export interface Balance {
   state: 'pending' | 'due' | 'on_hold' | 'paid';
   currency: string;

@@ -72,7 +72,7 @@ export const groupInvitationOperations: Operation[] = [
 
 interface Wish {
   group_id: string;
-  /** Of who wants to join. */
+  /** The address of the person who wants to join. */
   email: string;
   token: string | undefined;
 }
@@ -99,7 +99,7 @@ export async function requireInvitation(tx: Tx, vault: Vault, { group_id, email,
     throw new Problem('invalid_parameter', 'The invitation to the group is for another email address.', { param });
 }
 
-/** What an invitation says; undefined where it is forged, or was made with a key that is gone. */
+/** Reads an invitation; undefined where it is forged, or was made with a key that is gone. */
 export function invitationOf(vault: Vault, token: string): z.infer<typeof sealed> | undefined {
   try {
     return sealed.parse(JSON.parse(vault.decrypt(Buffer.from(token, 'base64url'), context)));

@@ -45,7 +45,7 @@ export async function acceptTerms(tx: Tx, partner_id: string, version: string): 
 
 export type OnboardingStep = 'terms' | 'payout_method' | 'tax_form';
 
-/** What a partner still has to do before the first payout, in the order in which it is asked. */
+/** The steps that a partner still has to take before the first payout, in the order in which they are asked for. */
 export async function openSteps(tx: Tx, partner: Partner): Promise<OnboardingStep[]> {
   const program = await programs.get(tx, partner.program_id);
   const { has_method, tax_form_status } = await tx.one<{ has_method: boolean; tax_form_status: string }>(sql`

@@ -87,7 +87,7 @@ async function queuePaid(tx: Tx, { organization_id, statement, attachment }: Pai
   });
 }
 
-/** What the mail says, in the language of the partner. Of an email address, the hint is the end of what stands before the `@`. */
+/** The payment as the mail shows it, in the language of the partner. The hint of an email address is the end of what stands before the `@`. */
 function paymentOf(
   { number, program, payout, period_start, period_end, currency }: StatementHead,
   is_attached: boolean,

@@ -136,7 +136,7 @@ export const noteProgress = (tx: Tx, connection_id: string, progress: Progress) 
     update program.processor t set backfill = ${JSON.stringify(progress)}::jsonb, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${connection_id}`);
 
-/** What a webhook told then, and may be otherwise by now. */
+/** The reasons of a webhook that may not hold any more. */
 const changing = ['refund_pending', 'not_approved', 'not_captured', 'not_begun'];
 
 /** Leaves out what a webhook told, though its event has another id. */

@@ -82,7 +82,7 @@ async function knownSince(tx: Tx, { program_id, processor }: Connection, day: st
   return since;
 }
 
-/** What is recorded of a movement. Neither: it is missing. */
+/** The record of a movement. Neither: it is missing. */
 interface Recorded {
   minor: number | null;
   currency: string | null;

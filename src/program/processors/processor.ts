@@ -187,13 +187,13 @@ export const promotion_durations = ['once', 'repeating', 'forever'] as const;
 export interface Promotion {
   program_id: string;
   code: string;
-  /** Of these two, there is one. */
+  /** There is one of these two. */
   percent_off_bps?: number | undefined;
   amount_off_minor?: number | undefined;
   /** ISO 4217, of `amount_off_minor`. */
   currency?: string | undefined;
   duration: (typeof promotion_durations)[number];
-  /** Of `repeating`. */
+  /** The months of `repeating`. */
   duration_months?: number | undefined;
   max_redemptions?: number | undefined;
   expires_at?: string | undefined;

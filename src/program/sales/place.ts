@@ -114,7 +114,7 @@ export async function placeOf(
       where ${tenant(tx)} and t.id = ${customer_id} and ${mayBeFirst}
     ) c on true`);
   const { at, has_later, is_settled, first_at, first_id } = found;
-  // Of a first sale that is settled, the late one is a further one.
+  // Where the first sale is settled, the late one is a further one.
   const is_first_sale = !found.has_earlier && !is_settled;
   const displaced_id = is_first_sale ? first_id : null;
   return {

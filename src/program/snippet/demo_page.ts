@@ -32,7 +32,7 @@ export async function demoKey(tx: Tx, program_id: string, services: Services): P
   return { publishable_key: made.key };
 }
 
-/** Of a service on loopback both names of it. */
+/** The origins of the service: on loopback by both of its names. */
 function originsOf(base_url: string): string[] {
   const { origin, protocol, port, hostname } = new URL(base_url);
   return hostname === '127.0.0.1' ? [origin, `${protocol}//localhost${port && `:${port}`}`] : [origin];

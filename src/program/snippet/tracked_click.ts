@@ -1,4 +1,4 @@
-/** What a page's click comes to: the click of the visitor that the browser is to keep. */
+/** Records a page's click, and answers with the click of the visitor that the browser is to keep. */
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ import { recordSentClicks, type SentClick, type Target, targetsOf } from '../tra
 import type { UsableKey } from './publishable_key.ts';
 
 const click_id = z.string().regex(/^clk_[a-z0-9]{26}$/, 'must be the id of a click, clk_…');
-/** What anybody can put into the address of a page, or a browser says about the visit: what cannot be used is left out, and refuses nothing. */
+/** A text that anybody can put into the address of a page, or that a browser says about the visit: one that cannot be used is left out, and refuses nothing. */
 const detail = (most: number) => z.string().min(1).max(most).refine(isStorable).optional().catch(undefined);
 
 export const TrackedClick = z.strictObject({

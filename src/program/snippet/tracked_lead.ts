@@ -42,15 +42,15 @@ export type TrackedLead = z.infer<typeof TrackedLead>;
 
 export interface LeadReply {
   object: 'tracked_lead';
-  /** Whether the visitor is a customer of a partner now. */
+  /** True if the visitor is a customer of a partner now. */
   recorded: boolean;
-  /** Whether the signature of this request holds. What other requests have signed is not told to who has the id of a click. */
+  /** True if the signature of this request holds. What other requests have signed is not told to who has the id of a click. */
   verified: boolean;
 }
 
 const createCustomer = operationOf(signUpOperations, 'customers.create');
 
-/** What the merchant's server signs: the email and the identifier as the page sends them, and the click. */
+/** The signature of the merchant's server over the email and the identifier as the page sends them, and the click. */
 export const signatureOf = (secret: string, { email = '', identifier = '', click_id }: Partial<TrackedLead>): string =>
   createHmac('sha256', secret).update([email, identifier, click_id].join(separator)).digest('hex');
 

@@ -75,7 +75,7 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
   });
 }
 
-/** What repeats within this time is one visit: a double click, or a page that a browser loads again. */
+/** Repeats within this time are one visit: a double click, or a page that a browser loads again. */
 const repeat_ms = 1_000;
 /** Beyond this many, those that are over are forgotten. */
 const most_repeats = 10_000;

@@ -125,7 +125,7 @@ export interface Replay {
   failed_only: boolean;
   /** Events up to this position are queued already. */
   after_position: number;
-  /** Of all its jobs: each takes the place of the one before, also where a worker dies between the commit of that one and its end. */
+  /** The key of all its jobs: each takes the place of the one before, also where a worker dies between the commit of that one and its end. */
   key: string;
 }
 

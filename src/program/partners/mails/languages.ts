@@ -11,7 +11,7 @@ const languages: Readonly<Record<string, MailTexts>> = { de, en, es, fr, it, pt 
 /** The languages that partners are written to in, and that the portal speaks. */
 export const language_codes = ['en', 'de', 'fr', 'es', 'it', 'pt'] as const;
 
-/** What those who speak them call them. */
+/** Their names, each in itself. */
 export const language_names: Readonly<Record<(typeof language_codes)[number], string>> = {
   en: 'English',
   de: 'Deutsch',

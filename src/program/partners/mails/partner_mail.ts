@@ -42,7 +42,7 @@ export const PartnerMail = z.object({
   about,
 });
 
-/** What is known of those who are written to. */
+/** A person who is written to, as far as they are known. */
 export interface Addressee {
   id: string;
   recipient: string;

@@ -78,7 +78,7 @@ async function referrersOf(tx: Tx, organization_id: string, today: string): Prom
 
 interface Telling {
   abouts: MailAbout[];
-  /** What is kept of today. */
+  /** The counts of today that are kept. */
   next: { told: number; waiting: number };
 }
 

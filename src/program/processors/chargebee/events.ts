@@ -76,7 +76,7 @@ function payment(content: unknown, { at: time, answers: [, ...told] }: Occasion)
   return sales.length > 0 ? sales : nothing('nothing_paid', 'Nothing was paid.');
 }
 
-/** What a payment paid: invoices, or what has none. */
+/** The parts of a payment: the invoices that it paid, or what has none. */
 export function partsOf(transaction: unknown): { invoice: string | undefined; amount: number }[] {
   const linked = listAt(transaction, 'linked_invoices').filter((one) => numberAt(one, 'applied_amount') > 0);
   const parts = linked.map((one) => ({ invoice: textAt(one, 'invoice_id'), amount: numberAt(one, 'applied_amount') }));
@@ -125,7 +125,7 @@ export const paymentOf = (transaction: unknown): string | undefined =>
   textAt(transaction, 'linked_payments', '0', 'id') ??
   textAt(transaction, 'reference_transaction_id');
 
-/** What a refund takes back: of the invoices that its credit notes are for, or else of the payment's first part. */
+/** The parts of a refund: what it takes back of the invoices that its credit notes are for, or else of the payment's first part. */
 export function partsOfRefund(transaction: unknown): { id: string; of: string; amount: number }[] {
   const [id, payment] = [textAt(transaction, 'id'), paymentOf(transaction)];
   if (id === undefined || payment === undefined) return [];

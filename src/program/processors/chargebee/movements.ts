@@ -1,4 +1,4 @@
-/** What Chargebee says that it charged, refunded and took back: its list of transactions. */
+/** Reads what Chargebee says that it charged, refunded and took back: its list of transactions. */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { readProcessor } from '../call.ts';
 import type { Account, Movement, Span } from '../processor.ts';

@@ -1,4 +1,4 @@
-/** What Paddle says that it charged, refunded and took back: its lists of transactions and adjustments. */
+/** Reads what Paddle says that it charged, refunded and took back: its lists of transactions and adjustments. */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { readProcessor } from '../call.ts';
 import type { Account, Movement, Span } from '../processor.ts';

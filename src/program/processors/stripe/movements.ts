@@ -1,4 +1,4 @@
-/** What Stripe says that it charged, refunded and took back: its lists of charges, refunds and disputes. */
+/** Reads what Stripe says that it charged, refunded and took back: its lists of charges, refunds and disputes. */
 import { at, textAt } from '../../payouts/rails/answer.ts';
 import type { Account, Movement, Span } from '../processor.ts';
 import { currencyOf, idAt, minorAt } from './fields.ts';
