@@ -76,7 +76,6 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       return read.currency;
     });
     const fields = formFields(operation);
-    const integers = (typed: Typed) => integersIn(fields, typed, currency);
     const again = async (problem: Problem | undefined, status: number) => {
       const { chosen, choices } = await readPage(visit, async (use, chosen) => ({
         choices: await choicesFor(visit, use, fields, { program_id: chosen.program_id }),
@@ -98,13 +97,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       const typed = await found(visit, fields, parts.typed);
       if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
         await requireCode(visit, sent.get('code') ?? '');
-      const query_names = Object.keys(schemaOf(operation, 'query').properties ?? {});
-      const query = Object.fromEntries(
-        Object.entries(parts.typed).filter(([name, value]) => query_names.includes(name) && value !== ''),
-      );
-      const said = bodyOf(bodyFields(operation), integers(typed), parts.before && integers(parts.before));
-      const body = operation.bulk_of ? bulkBody(said) : said;
-      const answer: Reply = await perform(visit, operation.name, { params: parts.params, query, body }, form_key);
+      const input = { params: parts.params, ...saidIn(operation, typed, parts.before, currency) };
+      const answer: Reply = await perform(visit, operation.name, input, form_key);
       const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
       if (back) return reply.redirect(back, 303);
       return await answered(reply, visit, operation, answer);
@@ -115,6 +109,18 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
   });
 }
 
+/** The query and the body that a form says. */
+function saidIn(operation: Operation, typed: Typed, before: Typed | undefined, currency: string) {
+  const names = Object.keys(schemaOf(operation, 'query').properties ?? {});
+  const query = Object.fromEntries(
+    Object.entries(typed).filter(([name, value]) => names.includes(name) && value !== ''),
+  );
+  const integers = (one: Typed) => integersIn(formFields(operation), one, currency);
+  const body = bodyOf(bodyFields(operation), integers(typed), before && integers(before));
+  return { query, body: operation.bulk_of ? bulkBody(body) : body };
+}
+
+/** What was typed, with the ids of people whose email addresses were. */
 async function found(visit: DashboardVisit, fields: Field[], typed: Typed): Promise<Typed> {
   if (!hasEmails(fields, typed)) return typed;
   const read = await readPage(visit, async (use, { program_id }) => ({
