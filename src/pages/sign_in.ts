@@ -26,6 +26,8 @@ export interface SignInTexts {
   expired: string;
   invalid_email: string;
   signed_out: string;
+  /** The browser has kept no cookie. */
+  no_cookie?: string;
   /** Who had signed in no longer may. */
   closed?: string;
   /** `Skip to the content`, where the language is not English. */
@@ -48,6 +50,8 @@ export interface SignIn {
 const most_asked_an_hour = 30;
 /** The most characters of an email address. */
 const most_email = 254;
+const in_english =
+  'Your browser has not kept you signed in. Allow cookies, and open the service at an address that begins with https. Then ask for another link.';
 const service = (request: FastifyRequest) => ({ organization_id: null, request_id: request.id });
 
 /** Adds `/dashboard/sign_in` and the like. */
@@ -114,8 +118,14 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
       }),
     );
     if (!opened) return show(request, reply, 410, (texts) => html`${notice(texts.expired, true)}${asking(texts)}`);
-    return setCookie(reply, area, opened).redirect(home, 303);
+    return setCookie(reply, area, opened).redirect(`${home}/signed_in`, 303);
   });
+
+  app.get(`${home}/signed_in`, async (request, reply) =>
+    request.session
+      ? reply.redirect(home, 303)
+      : show(request, reply, 400, ({ no_cookie = in_english }) => notice(no_cookie, true)),
+  );
 
   app.post(`${home}/sign_in_link`, async (request, reply) => {
     if (!sends_mail) return show(request, reply, 503, (texts) => asking(texts));

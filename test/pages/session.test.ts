@@ -401,6 +401,15 @@ t.test('who is removed while their form is coming is nobody once it has come', a
   t.equal(answer.headers.location, '/dashboard/sign_in');
 });
 
+t.test('a browser that keeps no cookie is told so', async (t) => {
+  const { link } = await colleague(rail, merchant);
+  const browser = browse(rail.address);
+  browser.cookies.set = () => browser.cookies;
+  const page = await browser.submit((await browser.get(await link())).forms[0]);
+  t.equal(page.status, 400);
+  t.match(page.text, 'Allow cookies');
+});
+
 t.test('a form over http is none of a service over https', async (t) => {
   const app = fastify();
   t.teardown(() => app.close());

@@ -18,6 +18,8 @@ export const de: PortalTexts = {
     expired: 'Dieser Link wurde schon benutzt, ist abgelaufen oder unvollständig. Fordern Sie einen neuen an.',
     invalid_email: 'Geben Sie eine E-Mail-Adresse ein, etwa ada@example.com.',
     signed_out: 'Sie sind abgemeldet.',
+    no_cookie:
+      'Ihr Browser hat die Anmeldung nicht behalten. Erlauben Sie Cookies, und fordern Sie einen neuen Link an.',
     closed: 'Ihr Zugang ist beendet. Fragen Sie das Unternehmen, das das Programm betreibt, nach dem Grund.',
   },
   menu: {

@@ -17,6 +17,7 @@ export const en: PortalTexts = {
     expired: 'This link has been used, has expired, or is incomplete. Ask for another one.',
     invalid_email: 'Type an email address, such as ada@example.com.',
     signed_out: 'You are signed out.',
+    no_cookie: 'Your browser has not kept you signed in. Allow cookies, and ask for another link.',
     closed: 'Your access has ended. Ask the company that runs the program why.',
   },
   menu: {

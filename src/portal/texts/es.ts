@@ -18,6 +18,7 @@ export const es: PortalTexts = {
     expired: 'Este enlace ya se usó, ha caducado o está incompleto. Pida otro.',
     invalid_email: 'Escriba un correo electrónico, por ejemplo ada@example.com.',
     signed_out: 'Ha cerrado la sesión.',
+    no_cookie: 'Su navegador no ha guardado la sesión. Permita las cookies y pida otro enlace.',
     closed: 'Su acceso ha terminado. Pregunte el motivo a la empresa que gestiona el programa.',
   },
   menu: {

@@ -17,6 +17,7 @@ export const fr: PortalTexts = {
     expired: 'Ce lien a déjà servi, a expiré ou est incomplet. Demandez-en un autre.',
     invalid_email: 'Saisissez une adresse e-mail, par exemple ada@example.com.',
     signed_out: 'Vous êtes déconnecté.',
+    no_cookie: 'Votre navigateur n’a pas conservé la connexion. Autorisez les cookies et demandez un autre lien.',
     closed: 'Votre accès a pris fin. Demandez-en la raison à l’entreprise qui gère le programme.',
   },
   menu: {

@@ -17,6 +17,7 @@ export const it: PortalTexts = {
     expired: 'Questo link è già stato usato, è scaduto o è incompleto. Ne chieda un altro.',
     invalid_email: 'Scriva un indirizzo e-mail, per esempio ada@example.com.',
     signed_out: 'Ha chiuso la sessione.',
+    no_cookie: 'Il Suo browser non ha mantenuto l’accesso. Consenta i cookie e chieda un altro link.',
     closed: 'Il Suo accesso è terminato. Chieda il motivo all’azienda che gestisce il programma.',
   },
   menu: {

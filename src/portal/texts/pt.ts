@@ -17,6 +17,7 @@ export const pt: PortalTexts = {
     expired: 'Este link já foi usado, expirou ou está incompleto. Peça outro.',
     invalid_email: 'Escreva um e-mail, por exemplo ada@example.com.',
     signed_out: 'Terminou a sessão.',
+    no_cookie: 'O seu navegador não manteve a sessão. Permita os cookies e peça outro link.',
     closed: 'O seu acesso terminou. Pergunte o motivo à empresa que gere o programa.',
   },
   menu: {
