@@ -25,6 +25,8 @@ export const below: Record<string, string[]> = {
   groups: ['partners.list group_id', 'coupons.list group_id'],
   tags: ['partners.list tag_id'],
   prospects: ['prospects.messages', 'notes.list', 'emails.list', 'prospects.activity', 'deals.list prospect_id'],
+  brands: ['scans.list brand_id', 'lists.list brand_id', 'campaigns.list brand_id'],
+  lists: ['prospects.list list_id'],
   sequences: ['messages.list sequence_id'],
   searches: ['searches.results'],
   imports: ['imports.list_errors'],

@@ -10,6 +10,7 @@ import { type Column, table } from '../pages/table.ts';
 import { actionTitle, addressOf, type Catalog, createsOf, paramsOf, schemaOf } from './catalog.ts';
 import type { Choices } from './choices.ts';
 import { filterForm } from './filters.ts';
+import type { Picking } from './pick_prospects.ts';
 import { mayDo } from './roles.ts';
 import { hrefOf, type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
@@ -132,13 +133,15 @@ interface ListState {
   choices?: Choices;
   /** What is wrong with a filter. */
   problem?: Problem;
+  /** Adds the rows that are ticked to something. */
+  picking?: Picking | undefined;
 }
 
 export function listContent(
   visit: DashboardVisit,
   operation: Operation,
   { data, has_more, total_count }: ListReply,
-  { query, of = {}, choices = new Map(), problem }: ListState,
+  { query, of = {}, choices = new Map(), problem, picking }: ListState,
 ): Html {
   const { catalog, reader } = visit;
   const path = addressOf(catalog, operation);
@@ -150,10 +153,17 @@ export function listContent(
   const { previous, next } = cursorsBeside({ data, has_more }, query);
   const page = (cursor: Record<string, string>) =>
     `${path}?${new URLSearchParams({ ...withoutCursor(given), ...cursor })}`;
+  const rows = (first: Column<Record_>[]) =>
+    table(
+      operation.summary,
+      [...first, ...columnsOf(visit, operation)],
+      data,
+      nothing(catalog, operation, creates, given, is_filtered),
+    );
   const is_filtered = Object.keys(withoutCursor(query)).some((name) => name !== 'brand_id');
   return html`${creates.length > 0 && html`<ul class="actions">${creates.map((one) => html`<li><a class="button" href="${formAddress(one, given)}">${actionTitle(catalog, one)}</a></li>`)}</ul>`}
 ${filterForm(visit, operation, { query, of, choices, problem })}
-${!problem && listTable(visit, operation, data, nothing(catalog, operation, creates, given, is_filtered))}
+${!problem && (picking && data.length > 0 ? picking.around(rows([picking.column])) : rows([]))}
 <p class="pages">${data.length > 0 && total_count !== undefined && html`<span>${counted(total_count, reader)} in all</span>`}
 ${previous && html`<a href="${page(previous)}">Previous page</a>`}
 ${next && html`<a href="${page(next)}">Next page</a>`}

@@ -29,7 +29,7 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
   const id = String(record.id);
   const query = {
     ...(filter ? { [filter]: id } : {}),
-    ...(properties.program_id && typeof record.program_id === 'string' ? { program_id: record.program_id } : {}),
+    ...scopeIn(record, Object.keys(properties)),
     ...(properties.limit ? { limit: few, ...expansionOf(operation) } : {}),
   };
   const params = Object.fromEntries(paramsOf(operation).map((param) => [param, id]));
@@ -61,6 +61,15 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
       );
   return html`<h2>${title}</h2>${content}${form}${create && html`<p><a href="${formAddress(create, narrowed)}">${actionTitle(visit.catalog, create)}</a></p>`}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`;
 }
+
+/** The program and the brand of a record, where a list is of one. */
+const scopeIn = (record: Record_, properties: string[]): Record<string, string> =>
+  Object.fromEntries(
+    ['program_id', 'brand_id'].flatMap((name) => {
+      const id = record[name];
+      return properties.includes(name) && typeof id === 'string' ? [[name, id]] : [];
+    }),
+  );
 
 /** Whether what an operation makes can belong to the record, by the field that a list is narrowed by. */
 const isOf = (create: Operation, filter: string): boolean =>

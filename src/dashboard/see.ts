@@ -14,6 +14,7 @@ import { sendDashboard } from './frame.ts';
 import { inputOf } from './input.ts';
 import { expansionOf, type ListReply, listContent } from './list_page.ts';
 import { withNames } from './named.ts';
+import { pickingOf } from './pick_prospects.ts';
 import { doneNotice, recordFacts } from './record_page.ts';
 import type { Record_ } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -23,7 +24,7 @@ export async function see(reply: FastifyReply, visit: DashboardVisit, operation:
   if (operation.file?.only && paramsOf(operation).every((name) => name in params))
     return reply.redirect(`/dashboard/file/${operation.name}?${new URLSearchParams({ ...params, ...query })}`, 303);
   const is_list = schemaOf(operation, 'reply').properties?.data !== undefined;
-  const given = Object.fromEntries(Object.entries(query).filter(([name]) => name !== 'done'));
+  const given = Object.fromEntries(Object.entries(query).filter(([name]) => name !== 'done' && name !== 'of'));
   const { shown, chosen } = await readPage(visit, async (use, { program_id }) => ({
     shown: await (is_list ? seeList : seeRecord)(visit, use, operation, { params, given, program_id }),
   }));
@@ -97,8 +98,9 @@ async function seeList(visit: DashboardVisit, use: Use, operation: Operation, as
     };
   }
   const data = await withNames(visit, use, answer.data, program_id);
+  const picking = operation.name === 'prospects.list' ? await pickingOf(visit, use, String(query.brand_id)) : undefined;
   return {
-    content: html`${brands && brands.length > 1 && chooser(addressOf(visit.catalog, operation), brands, String(brand_id))}${listContent(visit, operation, { ...answer, data }, { query, of: params, choices })}`,
+    content: html`${brands && brands.length > 1 && chooser(addressOf(visit.catalog, operation), brands, String(brand_id))}${listContent(visit, operation, { ...answer, data }, { query, of: params, choices, picking })}`,
   };
 }
 

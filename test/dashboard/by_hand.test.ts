@@ -347,6 +347,24 @@ t.test('the inbox shows replies as text, and answers and corrects them', async (
   t.notOk(formOf(await viewer.get(path), 'prospects.reply'));
 });
 
+t.test('prospects are ticked in their list, and added to a list without an id being typed', async (t) => {
+  const { brand_id } = outreach;
+  const list = await merchant.post('/recruitment/v1/lists', { brand_id, name: 'Favourites' });
+  const prospect = { brand_id, channel: 'website', key: 'ticked.com', name: 'Ticked' };
+  const { id } = await merchant.post('/recruitment/v1/prospects', prospect);
+  const page = await owner.get('/dashboard/prospects');
+  t.match(page.html, new RegExp(`name="prospect_ids" value="${id}" aria-label="Choose Ticked"`));
+  t.match(page.html, new RegExp(`formaction="/dashboard/do/lists.add_prospects" name="path:id" value="${list.id}"`));
+  const { action, fields } = page.forms.find((form) => form.action.endsWith('lists.add_prospects')) as Form;
+  const { form_key, back } = fields as { form_key: string; back: string };
+  const added = await owner.post(action, { form_key, back, 'path:id': list.id, prospect_ids: id });
+  t.equal(added.status, 200);
+  t.match(added.text, /Done: Add prospects to a list\. Show it/);
+  t.ok(added.links.includes(`/dashboard/lists/${list.id}`));
+  t.match((await owner.get(`/dashboard/lists/${list.id}`)).text, /Prospects .*Ticked/);
+  t.notMatch((await viewer.get('/dashboard/prospects')).html, /name="prospect_ids"/);
+});
+
 t.test('a campaign says what it would send, and is paused and resumed', async (t) => {
   const { organization_id } = merchant;
   const { brand_id, inbox_id } = outreach;
