@@ -16,10 +16,20 @@ import { finishCampaigns } from '../campaigns/end.ts';
 import { guardBounces } from '../campaigns/pause.ts';
 import { event } from '../events/event.ts';
 import type { DisconnectedReason } from '../inboxes/inbox.ts';
+import { isSmtpRefusal } from '../inboxes/mail_server.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import type { Refusal } from '../sequences/sequence.ts';
-import { give_up_ms, nextWait, reconnectAfter, retryAfter, type Verdict } from './answer.ts';
+import {
+  type Answer,
+  classifyAnswer,
+  give_up_ms,
+  isAboutLogin,
+  nextWait,
+  reconnectAfter,
+  retryAfter,
+  type Verdict,
+} from './answer.ts';
 import { barBounced } from './record_bounce.ts';
 import { cancel, planAgain } from './recover.ts';
 
@@ -34,6 +44,12 @@ export type Unsent =
   | { is: 'lost' }
   /** Its parts cannot stand in a message. */
   | { is: 'unusable'; reason: Extract<Refusal, 'recipient_refused' | 'too_large'> };
+
+/** Says what an answer that is no success means. One about the login says nothing of the email. */
+export function unsentBy(answer: Answer): Unsent {
+  if (isAboutLogin(answer)) return { is: isSmtpRefusal(answer.text) ? 'auth' : 'unreachable' };
+  return { is: 'answered', verdict: classifyAnswer(answer), answer: answer.text || `${answer.code}` };
+}
 
 interface Row {
   id: string;

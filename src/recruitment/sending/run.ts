@@ -12,8 +12,6 @@ import { type Store, type Tx, transaction } from '../../core/postgres/transactio
 import { databaseTime } from '../../core/values/clock.ts';
 import { disconnectInbox } from '../campaigns/inbox_connection.ts';
 import type { InboxKey } from '../inboxes/inbox.ts';
-import { isSmtpRefusal } from '../inboxes/mail_server.ts';
-import { classifyAnswer, isAboutLogin } from './answer.ts';
 import { type Claim, type Claimed, claim } from './claim.ts';
 import { confirm, type Held } from './confirm.ts';
 import { type Attempt, connectTo, handOver, NotConnected } from './hand_over.ts';
@@ -21,7 +19,7 @@ import { composed } from './letter.ts';
 import { lookBack, readAgainSince } from './look_back.ts';
 import { lookUp } from './look_up.ts';
 import { type Ended, recordEnds } from './record_sent.ts';
-import { recordUnsent, type Unsent } from './record_unsent.ts';
+import { recordUnsent, type Unsent, unsentBy } from './record_unsent.ts';
 
 const emails = counter(
   'rail_outreach_emails_total',
@@ -116,8 +114,9 @@ export class Sender {
   }
 
   /** A connection that this worker dropped, because it stops, says nothing of the email. */
-  #unsentOf(attempt: Parameters<typeof unsentOf>[0]): Unsent {
-    return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : unsentOf(attempt);
+  #unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
+    if (attempt.is === 'answered') return unsentBy(attempt.answer);
+    return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : attempt;
   }
 
   async #recordUnsent(queue: InboxKey, held: Held, unsent: Unsent): Promise<void> {
@@ -154,15 +153,6 @@ const wakeQueue = (store: Store, { organization_id, inbox_id }: InboxKey, at?: s
   );
 
 const isSoon = (slot: string): boolean => new Date(slot).getTime() - databaseTime() < linger_ms;
-
-function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
-  if (attempt.is === 'answered') {
-    if (isAboutLogin(attempt.answer)) return { is: isSmtpRefusal(attempt.answer.text) ? 'auth' : 'unreachable' };
-    const { code, text } = attempt.answer;
-    return { is: 'answered', verdict: classifyAnswer(attempt.answer), answer: text || `${code}` };
-  }
-  return attempt;
-}
 
 /** The steps of queues of an organization that come together: each of many emails is one transaction. */
 interface Shared {
