@@ -124,6 +124,15 @@ t.test('fields that name another partner or program change nothing of theirs', a
     status: 'active',
     language_code: 'fr',
   });
+  const { id: group_id } = await shop.merchant.post('/v1/groups', {
+    program_id: shop.program_id,
+    name: 'Spring',
+    landing_url: 'https://www.spring.example.org/offer',
+  });
+  const spring = { ...fields, value: 'spring', destination_url: 'https://spring.example.org/more' };
+  t.equal((await browser.post('/portal/links', { ...spring, form_key: 'k3' })).status, 400);
+  await shop.merchant.patch(`/v1/partners/${mine.id}`, { group_id });
+  t.match((await browser.post('/portal/links', { ...spring, form_key: 'k4' })).path, 'done=created');
 });
 
 t.test(

@@ -77,11 +77,11 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.match(made.text, 'News <letter>');
   const [link] = (await shop.list('links')) as [Json];
   t.match(link, { value: 'my-news', partner_id: application.partner_id });
-  const away = await waiting.submit(formAt(made, '/portal/links'), {
-    destination_url: 'evil.example.net/acme.example.com',
-  });
-  t.equal(away.status, 400);
-  t.match(away.html, /id="field-destination_url-error">The page must be on acme\.example\.com\./);
+  for (const destination_url of ['evil.example.net/acme.example.com', 'https://acme.example.com\\@evil.example.net/']) {
+    const away = await waiting.submit(formAt(made, '/portal/links'), { destination_url });
+    t.equal(away.status, 400);
+    t.match(away.html, /id="field-destination_url-error">The page must be on acme\.example\.com\./);
+  }
   t.equal((await shop.list('links')).length, 1, 'no short link leads to the site of somebody else');
   const taken = await waiting.submit(formAt(made, '/portal/links'), { value: 'my-news' });
   t.equal(taken.status, 409);
