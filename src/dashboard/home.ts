@@ -34,12 +34,16 @@ const addressOf = ({ tag, status }: (typeof waiting)[number]): string =>
 const days = 30;
 
 export async function homePage(visit: DashboardVisit) {
-  const { counts, report, steps, chosen } = await readPage(visit, async (use, { program_id }) => ({
-    steps: program_id === undefined ? [] : await firstSteps(visit, use, program_id),
-    counts: program_id === undefined ? [] : await countsOf(visit, use, program_id),
-    report:
-      program_id === undefined || !mayDo(visit.role, 'reports:read') ? undefined : await lastDays(use, program_id),
-  }));
+  const { counts, report, steps, chosen } = await readPage(visit, async (use, { program_id }) => {
+    if (program_id === undefined) return { counts: [], report: undefined, steps: [] };
+    const report = mayDo(visit.role, 'reports:read') ? await lastDays(use, program_id) : undefined;
+    const is_quiet = report === undefined || report.totals.sales === 0;
+    return {
+      counts: await countsOf(visit, use, program_id),
+      report,
+      steps: is_quiet ? await firstSteps(visit, use, program_id) : [],
+    };
+  });
   return {
     title: 'Home',
     chosen,

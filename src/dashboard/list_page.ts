@@ -32,33 +32,24 @@ export interface ListReply {
   total_count?: number;
 }
 
-/** The relations that a list shows by name, and not by id. */
-const shown_relations = [
-  'partner',
-  'customer',
-  'group',
-  'program',
-  'link',
-  'coupon',
-  'rule',
-  'brand',
-  'campaign',
-  'prospect',
-  'sale',
-  'batch',
-];
-export function expansionOf(operation: Operation): { expand?: string } {
+/** The relations of a record, or those that the columns of a list show by name. */
+export function expansionOf(operation: Operation, of: string[] = []): { expand?: string } {
   const offered = (schemaOf(operation, 'query').properties?.expand?.items?.enum ?? []).map(String);
-  const chosen = operation.name.endsWith('.get') ? offered : shown_relations.filter((name) => offered.includes(name));
+  const is_record = operation.name.endsWith('.get');
+  const columns = is_record ? [] : columnNames(operation, of);
+  const chosen = is_record ? offered : offered.filter((name) => columns.includes(`${name}_id`));
   return chosen.length > 0 ? { expand: chosen as never } : {};
 }
 
+const rowOf = (operation: Operation): Record<string, Schema> =>
+  schemaOf(operation, 'reply').properties?.data?.items?.properties ?? {};
+
 /**
- * The columns of a list: those that tell records apart, and when each was made.
+ * The fields that the columns of a list show: those that tell records apart, and when each was made. The first leads to the record.
  * @param of fields that are the same in all rows: what the list was narrowed by
  */
-export function columnsOf(visit: DashboardVisit, operation: Operation, of: string[] = []): Column<Record_>[] {
-  const properties = schemaOf(operation, 'reply').properties?.data?.items?.properties ?? {};
+export function columnNames(operation: Operation, of: string[] = []): string[] {
+  const properties = rowOf(operation);
   const has_amount = Object.keys(properties).some((name) => name.endsWith('_minor'));
   const isShown = (name: string, schema: Schema) =>
     !left_out.has(name) && !of.includes(name) && !(has_amount && name === 'currency') && isSimple(schema);
@@ -70,12 +61,15 @@ export function columnsOf(visit: DashboardVisit, operation: Operation, of: strin
   const rest = simple.filter(
     (name) => name !== head && !first.includes(name) && name !== 'id' && name !== 'created_at',
   );
-  const others = [...first, ...rest].slice(0, most_columns);
-  if (
-    simple.includes('created_at') &&
-    ![head, ...others].some((name) => name === 'occurred_at' || name === 'created_at')
-  )
-    others.push('created_at');
+  const columns = [head, ...[...first, ...rest].slice(0, most_columns)];
+  const has_time = columns.some((name) => name === 'occurred_at' || name === 'created_at');
+  return simple.includes('created_at') && !has_time ? [...columns, 'created_at'] : columns;
+}
+
+/** The columns of a list. */
+export function columnsOf(visit: DashboardVisit, operation: Operation, of: string[] = []): Column<Record_>[] {
+  const [head = 'id', ...others] = columnNames(operation, of);
+  const properties = rowOf(operation);
   return [
     { title: words(head), cell: (row) => linked(visit, row, head) },
     ...others.map((name) => ({

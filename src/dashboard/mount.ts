@@ -184,6 +184,7 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const [param = 'id'] = paramsOf(operation);
     const { record, content, chosen } = await readPage(visit, async (use, _, tx) => {
       const read: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
+      visit.known.set(id, read);
       const [record] = (await withNames(visit, use, [read], read.program_id)) as [Reply];
       const make = records_by_hand[tag];
       return {

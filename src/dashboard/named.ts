@@ -20,7 +20,7 @@ const lists: Record<string, string> = {
 };
 
 const most = 100;
-/** Other records are read one by one, where they are few. */
+/** So many records are read one by one: of more, those of the lists that have few are read at once. */
 const most_alone = 8;
 
 /** What people know a record by; undefined where it has no name. */
@@ -48,42 +48,43 @@ export function titleOf(visit: DashboardVisit, tag: string, record: Record_): st
   return typeof created_at === 'string' ? `${noun} of ${dayText(created_at, visit.reader)}` : noun;
 }
 
-/** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names; else the noun leads to the record. */
+/** Adds the records that ids stand for, where a list of few has them, so that they are shown by their names; else the noun leads to the record. @param fields those that are shown; all, where left out */
 export async function withNames(
   visit: DashboardVisit,
   use: Use,
   rows: Record_[],
   program_id: string | undefined,
+  fields?: string[],
 ): Promise<Record_[]> {
   const { catalog, role } = visit;
   const unnamed = (row: Record_) =>
     Object.entries(row).filter(
       (entry): entry is [string, string] =>
-        entry[0].endsWith('_id') && typeof entry[1] === 'string' && !isRecord(row[entry[0].slice(0, -'_id'.length)]),
+        entry[0].endsWith('_id') &&
+        (fields?.includes(entry[0]) ?? true) &&
+        typeof entry[1] === 'string' &&
+        !isRecord(row[entry[0].slice(0, -'_id'.length)]),
     );
+  const { known } = visit;
   const ids = new Set(rows.flatMap((row) => unnamed(row).map(([, id]) => id)));
-  const found = new Map<string, Record_>();
-  for (const prefix of new Set([...ids].map((id) => prefixOf(id) ?? ''))) {
-    const list = catalog.operations.get(`${lists[prefix]}.list`);
-    if (!list || !mayDo(role, list.scope)) continue;
-    const { properties = {}, required = [] } = schemaOf(list, 'query');
-    if (required.includes('program_id') && program_id === undefined) continue;
-    const { data } = await use(list.name, {
-      query: { limit: most, ...(properties.program_id && program_id !== undefined ? { program_id } : {}) },
-    });
-    for (const record of data as Record_[]) found.set(String(record.id), record);
-  }
-  const others = [...ids].filter((id) => !found.has(id) && catalog.tagOf(prefixOf(id) ?? ''));
-  if (others.length <= most_alone)
-    for (const id of others) {
-      const record = await readAlone(visit, use, id);
-      if (record) found.set(id, record);
+  const open = [...ids].filter((id) => !known.has(id) && catalog.tagOf(prefixOf(id) ?? ''));
+  if (open.length <= most_alone) for (const id of open) known.set(id, await readAlone(visit, use, id));
+  else
+    for (const prefix of new Set(open.map((id) => prefixOf(id) ?? ''))) {
+      const list = catalog.operations.get(`${lists[prefix]}.list`);
+      if (!list || !mayDo(role, list.scope)) continue;
+      const { properties = {}, required = [] } = schemaOf(list, 'query');
+      if (required.includes('program_id') && program_id === undefined) continue;
+      const { data } = await use(list.name, {
+        query: { limit: most, ...(properties.program_id && program_id !== undefined ? { program_id } : {}) },
+      });
+      for (const record of data as Record_[]) known.set(String(record.id), record);
     }
   return rows.map((row) => {
     const named = unnamed(row).flatMap(([name, id]) => {
       const tag = catalog.tagOf(prefixOf(id) ?? '');
       if (!tag) return [];
-      const record = found.get(id);
+      const record = known.get(id);
       const known_as = record ? titleOf(visit, tag, record) : words(nounOfTag(catalog, tag) ?? tag);
       return [[name.slice(0, -'_id'.length), { ...record, name: known_as }]];
     });

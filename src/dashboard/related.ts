@@ -6,7 +6,7 @@ import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
 import { below } from './below.ts';
 import { actionTitle, addressOf, createsOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
-import { expansionOf, formAddress, listTable } from './list_page.ts';
+import { columnNames, expansionOf, formAddress, listTable } from './list_page.ts';
 import { withNames } from './named.ts';
 import { recordFacts } from './record_page.ts';
 import { mayDo } from './roles.ts';
@@ -27,10 +27,11 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
   if (!operation || !mayDo(visit.role, operation.scope)) return undefined;
   const { properties = {} } = schemaOf(operation, 'query');
   const id = String(record.id);
+  const same = [...(filter ? [filter] : []), `${record.object}_id`];
   const query = {
     ...(filter ? { [filter]: id } : {}),
     ...scopeIn(record, Object.keys(properties)),
-    ...(properties.limit ? { limit: few, ...expansionOf(operation) } : {}),
+    ...(properties.limit ? { limit: few, ...expansionOf(operation, same) } : {}),
   };
   const params = Object.fromEntries(paramsOf(operation).map((param) => [param, id]));
   const answer = await use(name, { params, query }).catch((problem: Problem) => {
@@ -50,10 +51,13 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
   const create =
     filter && createsOf(visit.catalog, operation.tag).find((one) => isOf(one, filter) && mayDo(visit.role, one.scope));
   const content = is_list
-    ? listTable(visit, operation, await withNames(visit, use, answer.data, program_id), 'None yet.', [
-        ...Object.keys(narrowed),
-        `${record.object}_id`,
-      ])
+    ? listTable(
+        visit,
+        operation,
+        await withNames(visit, use, answer.data, program_id, columnNames(operation, same)),
+        'None yet.',
+        same,
+      )
     : recordFacts(
         visit,
         answer,

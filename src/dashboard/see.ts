@@ -12,7 +12,7 @@ import { choicesFor, withFound } from './choices.ts';
 import { chosenIn, filtersOf } from './filters.ts';
 import { sendDashboard } from './frame.ts';
 import { inputOf } from './input.ts';
-import { expansionOf, type ListReply, listContent } from './list_page.ts';
+import { columnNames, expansionOf, type ListReply, listContent } from './list_page.ts';
 import { withNames } from './named.ts';
 import { pickingOf } from './pick_prospects.ts';
 import { doneNotice, recordFacts } from './record_page.ts';
@@ -97,7 +97,7 @@ async function seeList(visit: DashboardVisit, use: Use, operation: Operation, as
       status: answer.status,
     };
   }
-  const data = await withNames(visit, use, answer.data, program_id);
+  const data = await withNames(visit, use, answer.data, program_id, columnNames(operation));
   const picking = operation.name === 'prospects.list' ? await pickingOf(visit, use, String(query.brand_id)) : undefined;
   return {
     content: html`${brands && brands.length > 1 && chooser(addressOf(visit.catalog, operation), brands, String(brand_id))}${listContent(visit, operation, { ...answer, data }, { query, of: params, choices, picking })}`,

@@ -16,6 +16,8 @@ export interface DashboardVisit extends Visit {
   reader: Reader;
   /** Of the programs, by their ids, once the page has read them. */
   currencies: Map<string, string>;
+  /** The records that the page names others by, as far as it has read them. */
+  known: Map<string, Record<string, unknown> | undefined>;
 }
 
 /** The program that a page is about, and those to choose from. */
@@ -39,6 +41,7 @@ export function visitOf(request: FastifyRequest, session: Session, serving: Serv
     caller: { organization_id, api_key_id: id, user_id, mode: 'live', scopes: scopesOf(role) },
     reader: { language: languageOf(request), time_zone: 'UTC' },
     currencies: new Map(),
+    known: new Map(),
   };
 }
 
@@ -59,7 +62,10 @@ export const readPage = <Result>(
   read(visit, async (use, tx) => {
     const { data } = await use('programs.list', { query: { limit: 100 } });
     const programs = data as Program[];
-    for (const { id, currency } of programs) visit.currencies.set(id, currency);
+    for (const program of programs) {
+      visit.currencies.set(program.id, program.currency);
+      visit.known.set(program.id, program);
+    }
     const wanted = wantedProgram(visit.request);
     const program = programs.find(({ id }) => id === wanted) ?? programs.at(-1);
     const chosen = { programs, program_id: program?.id };
