@@ -1,6 +1,7 @@
 /** Links and coupons of a partner, and the customers who came by them. */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { sha256 } from '../core/encryption/vault.ts';
 import { Problem } from '../core/values/problem.ts';
 import { day, number } from '../pages/format.ts';
 import { html } from '../pages/html.ts';
@@ -52,9 +53,7 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
     const create = (one: string) => performBeyond(visit, 'links.create', { ...body, value: one }, form_key);
     const { handle } = me.partner;
     try {
-      await (value === undefined
-        ? firstFree([handle, `${handle}-${count + 1}`, randomEnding(handle)], create)
-        : create(value));
+      await (value === undefined ? firstFree(endingsFor(handle, form_key), create) : create(value));
     } catch (problem) {
       return wrong(errorsOf(problem, me.texts, fields), (problem as { status: number }).status);
     }
@@ -115,7 +114,11 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
   });
 }
 
-const randomEnding = (handle: string): string => `${handle}-${randomBytes(4).toString('hex')}`;
+/** Endings of a link that is given none: the partner's own, else others that the same form leads to again, so that a second click makes no second link. */
+function endingsFor(handle: string, form_key: string = randomUUID()): string[] {
+  const hash = sha256(form_key);
+  return [handle, `${handle}-${hash.readUInt16BE() % 1000}`, `${handle}-${hash.toString('hex', 2, 6)}`];
+}
 
 /** Tries one ending after another, until one is not taken. */
 async function firstFree(
