@@ -28,7 +28,8 @@ export async function see(reply: FastifyReply, visit: DashboardVisit, operation:
   const { shown, chosen } = await readPage(visit, async (use, { program_id }) => ({
     shown: await (is_list ? seeList : seeRecord)(visit, use, operation, { params, given, program_id }),
   }));
-  const { content, status = 200 } = shown;
+  const { content, status = 200, file } = shown;
+  if (file !== undefined) return sendJson(reply, operation, file);
   const title = is_list ? listTitle(operation.tag) : viewTitle(actionTitle(visit.catalog, operation));
   return sendDashboard(
     reply,
@@ -53,7 +54,18 @@ interface Asked {
 interface Seen {
   content: Html;
   status?: number;
+  /** What is kept, and not read on a page: all that is stored of a person. */
+  file?: object;
 }
+
+const sendJson = (reply: FastifyReply, { tag }: Operation, file: object): FastifyReply =>
+  reply
+    .headers({
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Disposition': `attachment; filename="${tag}.json"`,
+    })
+    .serializer(String)
+    .send(JSON.stringify(file, null, 2));
 
 /** The parameters of a query that the page sets itself. */
 function scopeOf(operation: Operation, program_id: string | undefined): Record<string, string> {
@@ -66,6 +78,7 @@ async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, 
   const query = { ...given, ...scopeOf(operation, program_id) };
   const answer: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
   if (answer instanceof Problem) return asking(operation, { ...params, ...given }, answer);
+  if (operation.name.endsWith('.export')) return { content: html``, file: answer };
   const [named] = await withNames(visit, use, [answer], program_id);
   return { content: recordFacts(visit, named as Record_) };
 }

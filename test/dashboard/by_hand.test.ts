@@ -166,6 +166,10 @@ t.test('a program that is new says what it needs, and nothing is shown by its id
     'payouts',
     'risk_flags',
   ];
+  const [customer] = (await shop.list('customers')) as [Json];
+  const file = await owner.get(`/dashboard/see/customers.export?id=${customer.id}`);
+  t.match(file.headers, { 'content-disposition': 'attachment; filename="customers.json"' });
+  t.equal(JSON.parse(file.html).customer.id, customer.id);
   for (const path of pages) t.notMatch((await owner.get(`/dashboard/${path}`)).text, /\w_…\w/, path);
   t.notMatch(
     (await person.get(`/dashboard/programs/${program_id}`)).text,
