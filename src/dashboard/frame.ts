@@ -83,6 +83,10 @@ const menu: { title: string; items: [path: string, title?: string][] }[] = [
   },
 ];
 
+/** The name that the menu has for a list. */
+export const titleInMenu = (tag: string): string =>
+  menu.flatMap(({ items }) => items).find(([path]) => path === tag)?.[1] ?? listTitle(tag);
+
 /** For operators alone. */
 const of_service: (typeof menu)[number] = { title: 'Service', items: [['service', 'Jobs and health']] };
 

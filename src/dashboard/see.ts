@@ -7,10 +7,10 @@ import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import type { Reply, Use } from '../pages/run.ts';
 import { chooser, noBrand } from './board.ts';
-import { actionTitle, addressOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
+import { actionTitle, addressOf, paramsOf, schemaOf } from './catalog.ts';
 import { choicesFor, withFound } from './choices.ts';
 import { chosenIn, filtersOf } from './filters.ts';
-import { sendDashboard } from './frame.ts';
+import { sendDashboard, titleInMenu } from './frame.ts';
 import { inputOf } from './input.ts';
 import { columnNames, expansionOf, type ListReply, listContent } from './list_page.ts';
 import { withNames } from './named.ts';
@@ -30,7 +30,7 @@ export async function see(reply: FastifyReply, visit: DashboardVisit, operation:
   }));
   const { content, status = 200, file } = shown;
   if (file !== undefined) return sendJson(reply, operation, file);
-  const title = is_list ? listTitle(operation.tag) : viewTitle(actionTitle(visit.catalog, operation));
+  const title = is_list ? titleInMenu(operation.tag) : viewTitle(actionTitle(visit.catalog, operation));
   return sendDashboard(
     reply,
     visit,

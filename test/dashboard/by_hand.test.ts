@@ -166,6 +166,7 @@ t.test('a program that is new says what it needs, and nothing is shown by its id
     'payouts',
     'risk_flags',
   ];
+  t.match((await owner.get('/dashboard/users')).html, /<h1>People<\/h1>/, 'as the menu says');
   const [customer] = (await shop.list('customers')) as [Json];
   const file = await owner.get(`/dashboard/see/customers.export?id=${customer.id}`);
   t.match(file.headers, { 'content-disposition': 'attachment; filename="customers.json"' });
