@@ -16,8 +16,8 @@ import { qrSvg } from '../program/tracking/link_qr.ts';
 import { sendDashboard } from './frame.ts';
 import { type DashboardVisit, readPage, type Visiting } from './visit.ts';
 
-/** What encrypts the secret of an app while it is set up, in the form. */
-const setting_up = 'totp that is set up';
+/** The name under which the secret of an app is encrypted in the form, while this person sets it up. */
+const nameOfNew = ({ session }: DashboardVisit): string => `totp that ${session.user_id} sets up`;
 
 /** Work of a visitor on their own session or account, in a transaction. */
 const ofService = <T>({ request, store }: DashboardVisit, work: (tx: Tx) => Promise<T>): Promise<T> =>
@@ -97,7 +97,7 @@ async function setUp(visit: DashboardVisit, button: string, given?: string): Pro
 <p class="hint">Add this account to an authenticator app on your phone: scan the picture, open <a href="${url}">this link</a> there, or type the key. Then type the code that the app shows.</p>
 <p><img src="${code}" alt="QR code of the key" width="200" height="200"></p>
 <p>Key: <code>${base32(secret).replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
-<input type="hidden" name="sealed" value="${services.vault.encrypt(secret.toString('base64'), setting_up).toString('base64')}">
+<input type="hidden" name="sealed" value="${services.vault.encrypt(secret.toString('base64'), nameOfNew(visit)).toString('base64')}">
 ${session.has_totp && html`<div class="field"><label for="current">Code of the app that is set up now</label><input id="current" name="current" inputmode="numeric" autocomplete="one-time-code" required></div>`}
 <div class="field"><label for="code">Code of the new app</label><input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required></div>
 <div><button>${button}</button></div></form>`;
@@ -164,9 +164,9 @@ const mailOfNewApp = ({ organization_id, email }: DashboardVisit['session']): Dr
   ].join('\n'),
 });
 
-function unsealed({ services }: DashboardVisit, sealed: string): Buffer | undefined {
+function unsealed(visit: DashboardVisit, sealed: string): Buffer | undefined {
   try {
-    return Buffer.from(services.vault.decrypt(Buffer.from(sealed, 'base64'), setting_up), 'base64');
+    return Buffer.from(visit.services.vault.decrypt(Buffer.from(sealed, 'base64'), nameOfNew(visit)), 'base64');
   } catch {
     return undefined;
   }

@@ -13,7 +13,7 @@ import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { type Choices, withChoices } from './choices.ts';
 import { recordFacts } from './record_page.ts';
-import { needsCode } from './roles.ts';
+import { maySay, needsCode } from './roles.ts';
 import { hrefOf, type Record_, shortId } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
@@ -21,7 +21,8 @@ import type { DashboardVisit } from './visit.ts';
 export function formFields(operation: Operation): Field[] {
   // A preview answers a page of figures: the payout run has one that people read.
   const query = fieldsOf(schemaOf(operation, 'query')).filter(({ name }) => name !== 'preview');
-  return [...query, ...bodyFields(operation)];
+  const body = bodyFields(operation);
+  return [...query.filter(({ name }) => body.every((one) => one.name !== name)), ...body];
 }
 
 /** The fields of the body. One that is not described there is described as the record has it. */
@@ -83,9 +84,10 @@ export function formContent(visit: DashboardVisit, operation: Operation, state: 
   const { params, typed, currency, before, problem, form_key = randomUUID(), more, only } = state;
   const missing = missingParams(operation, params);
   const all = withChoices(withUnits(formFields(operation), currency), state.choices ?? new Map(), typed);
-  const own = only ? all.filter(({ name }) => only.includes(name)) : all;
+  const own = all.filter(({ name }) => maySay(visit.role, name) && (!only || only.includes(name)));
   const others = all.filter((field) => !own.includes(field));
   const fields = [...missing, ...own];
+  const names = own.map(({ name }) => name);
   const title = actionTitle(visit.catalog, operation);
   const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
   const back = state.back ?? (params.id === undefined ? undefined : hrefOf(visit.catalog, params.id));
@@ -102,7 +104,7 @@ ${inputs(
   { typed, problem },
 )}
 ${inputs(own, { typed, problem, more, is_update: operation.method === 'PATCH' })}
-${needsCode(operation) && codeField(visit)}
+${needsCode(operation, names) && codeField(visit, needsCode(operation))}
 <div><button${isDangerous(operation) && html` class="danger"`}>${title}</button> ${back && html`<a href="${back}">Cancel</a>`}</div>
 </form>`;
 }
@@ -110,13 +112,20 @@ ${needsCode(operation) && codeField(visit)}
 /** The Enter key presses the first button of a form, which is not to be the one for another row. */
 const enterSends = html`<button hidden></button>`;
 
-/** A code that was given a short time ago holds for a while. */
-export const codeField = ({ session }: DashboardVisit): Html | false =>
-  isConfirmed(session.confirmed_at)
-    ? false
-    : session.has_totp
-      ? html`<div class="field"><label for="field-code">Code of your app</label><p class="hint">This moves money or opens access, so confirm that it is you.</p><input id="field-code" name="code" inputmode="numeric" autocomplete="one-time-code" required pattern="[0-9 ]{6,7}"></div>`
-      : html`<p class="notice bad">This moves money or opens access, and needs a code of an authenticator app. <a href="/dashboard/account">Set one up</a> first.</p>`;
+/**
+ * A code that was given a short time ago holds for a while.
+ * @param is_required false where only some of the fields need it
+ */
+export function codeField({ session }: DashboardVisit, is_required = true): Html | false {
+  if (isConfirmed(session.confirmed_at)) return false;
+  const why = is_required
+    ? 'This moves money or opens access, so confirm that it is you.'
+    : 'Type it to change whether, and how much, is paid out without a person.';
+  return session.has_totp
+    ? html`<div class="field"><label for="field-code">Code of your app</label><p class="hint">${why}</p><input id="field-code" name="code" inputmode="numeric" autocomplete="one-time-code"${is_required && html` required`} pattern="[0-9 ]{6,7}"></div>`
+    : is_required &&
+        html`<p class="notice bad">This moves money or opens access, and needs a code of an authenticator app. <a href="/dashboard/account">Set one up</a> first.</p>`;
+}
 
 const confirmed_minutes = 15;
 export const isConfirmed = (confirmed_at: string | null): boolean =>

@@ -25,7 +25,7 @@ import {
 import { sendDashboard } from './frame.ts';
 import { inputOf, operationOf } from './input.ts';
 import { backOf, pageIn } from './post_form.ts';
-import { mayRun, needsCode } from './roles.ts';
+import { mayRun, maySay, needsCode } from './roles.ts';
 import { hrefOf } from './values.ts';
 import { type Chosen, type DashboardVisit, readPage, type Visiting } from './visit.ts';
 
@@ -95,9 +95,10 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     parts.typed = withoutBlankRows(fields, parts.typed);
     try {
       const typed = await found(visit, fields, parts.typed);
-      if (needsCode(operation) && !isConfirmed(visit.session.confirmed_at))
-        await requireCode(visit, sent.get('code') ?? '');
       const input = { params: parts.params, ...saidIn(operation, typed, parts.before, currency) };
+      requireFields(visit, input.body);
+      if (needsCode(operation, Object.keys(input.body)) && !isConfirmed(visit.session.confirmed_at))
+        await requireCode(visit, sent.get('code') ?? '');
       const answer: Reply = await perform(visit, operation.name, input, form_key);
       const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
       if (back) return reply.redirect(back, 303);
@@ -193,6 +194,14 @@ function requireRole({ role }: DashboardVisit, operation: Operation): void {
     `Your role, ${role}, does not allow this: ${summary} Ask an owner or an admin.`,
     { param: scope },
   );
+}
+
+/** @throws Problem insufficient_scope that names the field */
+function requireFields({ role }: DashboardVisit, body: object): void {
+  const field = Object.keys(body).find((name) => !maySay(role, name));
+  if (field === undefined) return;
+  const message = `Your role, ${role}, does not allow changing '${field}'. Ask an owner or an admin.`;
+  throw new Problem('insufficient_scope', message, { param: field });
 }
 
 /** @throws Problem code_required */

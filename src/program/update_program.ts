@@ -14,7 +14,7 @@ import { termsAfter } from './programs/terms.ts';
 const ProgramChanges = z.strictObject(settings).partial();
 
 /** The settings that decide whether money moves without a person, without a second one, and how much: only `payouts:send` moves money. */
-const sending_settings = [
+export const sending_settings = [
   'payout_approval_required',
   'auto_payouts_enabled',
   'payout_limit_minor',

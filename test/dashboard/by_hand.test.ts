@@ -55,7 +55,11 @@ t.test('webhooks: the log, the body, a test, replays, and a secret that is shown
   t.match((await owner.submit(since, { failed_since: from })).text, /Done: /);
   t.match((await owner.submit(since, { failed_since: 'yesterday' })).html, /id="field-failed_since-error"/);
 
-  const rotated = await owner.submit(formOf(await owner.get(path), 'webhook_endpoints.rotate_secret'));
+  const unsure = await owner.submit(formOf(await owner.get(path), 'webhook_endpoints.rotate_secret'));
+  t.match(unsure.text, /needs a code of an authenticator app/);
+  t.notMatch(unsure.text, 'whsec_');
+  const sure = await signedIn(rail, merchant, 'owner', true);
+  const rotated = await sure.submit(formOf(await sure.get(path), 'webhook_endpoints.rotate_secret'));
   const [secret] = /whsec_[\w+/=]+/.exec(rotated.text) ?? [];
   t.ok(secret, rotated.text.slice(-400));
   t.notOk((await owner.get(path)).html.includes(secret as string));

@@ -82,6 +82,9 @@ t.test('a role does what its row of the table says, and no more', async (t) => {
     ['member', 'partners.create', 200],
     ['member', 'commissions.create', 403],
     ['member', 'api_keys.create', 403],
+    ['member', 'publishable_keys.create', 403],
+    ['member', 'recruitment_webhook_endpoints.create', 403],
+    ['member', 'team.create', 403],
     ['finance', 'commissions.create', 200],
     ['finance', 'partners.create', 403],
     ['finance', 'users.create', 403],
@@ -95,6 +98,32 @@ t.test('a role does what its row of the table says, and no more', async (t) => {
     const sent = await person.post(`/dashboard/do/${operation}`, { program_id: (await world.fixture('programs')).id });
     t.equal(sent.status, 403, 'the form that was not shown is refused too');
   }
+});
+
+t.test('a field that decides how much is paid is for who may decide it, with a code', async (t) => {
+  const link = await world.make('links');
+  const program = await world.fixture('programs');
+  const member = await signedIn(rail, merchant, 'member', true);
+  const form = await member.get(`/dashboard/do/links.update?id=${link.id}`);
+  t.notMatch(form.html, 'id="field-rate_override');
+  const given = { 'path:id': link.id, 'rate_override.rate_type': 'percent', 'rate_override.rate_value': '100' };
+  const raised = await member.post('/dashboard/do/links.update', given);
+  t.equal(raised.status, 403);
+  t.match(raised.text, /does not allow changing 'rate_override'/);
+  t.equal((await merchant.get(`/v1/links/${link.id}`)).rate_override, null);
+
+  const admin = await signedIn(rail, merchant, 'admin');
+  const change = { 'path:id': program.id, auto_payouts_enabled: 'true' };
+  const unsure = await admin.post('/dashboard/do/programs.update', change);
+  t.equal(unsure.status, 403);
+  t.match(unsure.text, /authenticator app/);
+  t.equal((await merchant.get(`/v1/programs/${program.id}`)).auto_payouts_enabled, false);
+  t.equal(
+    (await admin.post('/dashboard/do/programs.update', { 'path:id': program.id, cookie_days: '30' })).status,
+    200,
+  );
+  const sure = await signedIn(rail, merchant, 'admin', true);
+  t.equal((await sure.post('/dashboard/do/programs.update', change)).status, 200);
 });
 
 t.test('a form comes back with what was typed, and the error beside its field', async (t) => {

@@ -185,7 +185,7 @@ t.test('what opens access needs a code of an app, and the fifth wrong one ends t
   const key = /Key: ((?:[A-Z2-7]{4} ?)+)/.exec((await browser.get('/dashboard/account')).text);
   t.ok(key);
   const sealed = Buffer.from(setup?.fields.sealed ?? '', 'base64');
-  const secret = Buffer.from(rail.services.vault.decrypt(sealed, 'totp that is set up'), 'base64');
+  const secret = Buffer.from(rail.services.vault.decrypt(sealed, `totp that ${browser.user_id} sets up`), 'base64');
   t.match((await browser.submit(setup, { code: '000000' })).text, /code of the new app is not right/);
   const elsewhere = browse(rail.address);
   await elsewhere.submit((await elsewhere.get(await browser.link())).forms[0]);
