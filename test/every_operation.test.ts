@@ -246,7 +246,7 @@ const without_job = [
 const eventTypes = () =>
   rail.query(sql`select e.type, count(*) as events from webhooks.event e group by e.type order by e.type`);
 
-/** Of a replay of many deliveries alone, each is sent again: webhooks may come twice. */
+/** Only a replay of many deliveries sends them again: webhooks may come twice. */
 t.test('a job that is run again after it is done does nothing twice', async (t) => {
   await idle();
   for (const { name } of schedules) await rail.tick(name, new Date().toISOString());

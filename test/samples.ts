@@ -32,7 +32,7 @@ export interface Given {
 
 /** Makes the parts of an operation's sample that its schemas do not say: a state, or fields that go together. */
 const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
-  // Of no user, and with the one scope that a key needs which changes keys: every such key may change it.
+  // A key of no user, with the one scope that a key needs which changes keys: every such key may change it.
   'api_keys.create': async () => ({ scopes: ['keys:write'], for_user: false }),
   'links.create': async () => ({ value: fresh('link') }),
   'clicks.create': async (world) => ({ value: (await world.fixture('links')).value }),

@@ -86,7 +86,7 @@ type StandIns = Partial<Record<'PORT' | 'METRICS_PORT', () => Promise<void>>>;
  * Opens what a process needs, lets it serve until it must stop, and closes everything. `start` brings the database up to date. `api`
  * and `worker` are processes of several, which must share their encryption key, and leave a database of somebody's own as it is.
  *
- * What a role runs is loaded once its settings hold and Postgres answers: mistakes are reported at once, and no role loads the code of another.
+ * Loads what a role runs once its settings hold and Postgres answers: mistakes are reported at once, and no role loads the code of another.
  */
 export async function runProcess(
   role: Role,

@@ -24,7 +24,7 @@ interface Unit {
 /** The name of a field beside another one: `terms.currency` of `terms.upfront_fee_minor`. */
 const beside = (name: string, sibling: string): string => name.replace(/[^.]+$/, sibling);
 
-/** What searches may cost is in US cents, whatever the program pays in. */
+/** Limits of the cost of searches are in US cents, whatever the program pays in. */
 const is_in_dollars = /ceiling_minor$/;
 
 function unitOf({ name, kind }: Field, typed: Typed, currency: string): Unit | undefined {
@@ -40,7 +40,7 @@ function unitOf({ name, kind }: Field, typed: Typed, currency: string): Unit | u
   return type === 'percent' ? { digits: 2, currency: null } : type === 'fixed' ? of(own) : undefined;
 }
 
-/** What a form shows of integers: amounts as decimals. @param currency of the form, where no field beside names one */
+/** Writes integers as a form shows them: amounts as decimals. @param currency of the form, where no field beside names one */
 export const decimalsIn = (fields: Field[], integers: Typed, currency: string): Typed =>
   mapped(fields, integers, (field, value) => {
     const unit = unitOf(field, integers, currency);
@@ -49,7 +49,7 @@ export const decimalsIn = (fields: Field[], integers: Typed, currency: string): 
     return unit.currency === null ? String(Number(text)) : text;
   });
 
-/** What was typed, with amounts as integers. @throws Problem invalid_parameter that names the field */
+/** Reads amounts that were typed as integers. @throws Problem invalid_parameter that names the field */
 export const integersIn = (fields: Field[], typed: Typed, currency: string): Typed =>
   mapped(fields, typed, (field, value) => {
     const unit = unitOf(field, typed, currency);

@@ -1,4 +1,4 @@
-/** What stands below a record on its page. */
+/** The lists and views that stand below a record on its page. */
 
 /** By the noun of the record: an operation below it, or a list with the filter that narrows it to the record. */
 export const below: Record<string, string[]> = {
@@ -36,9 +36,9 @@ export const below: Record<string, string[]> = {
   users: ['api_keys.list user_id', 'audit_log.list user_id'],
 };
 
-/** What pages made by hand tell in sentences. */
+/** The views that pages made by hand tell in sentences. */
 const told_by_hand = new Set(['sales.explain']);
 
-/** Whether an operation's answer stands on the page of a record already. */
+/** Returns whether an operation's answer stands on the page of a record already. */
 export const isBelow = (tag: string, name: string): boolean =>
   told_by_hand.has(name) || (below[tag] ?? []).some((line) => line.split(' ')[0] === name);

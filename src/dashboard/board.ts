@@ -37,7 +37,7 @@ export async function boardPage(visit: DashboardVisit) {
   return { title: 'Recruitment board', content, chosen };
 }
 
-/** What a page of recruitment shows before there is a brand. */
+/** Shown on a page of recruitment before there is a brand. */
 export const noBrand = ({ role }: DashboardVisit): Html =>
   html`<p class="none">There is no brand yet. ${mayDo(role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`;
 

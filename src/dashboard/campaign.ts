@@ -102,7 +102,7 @@ function stateFacts(visit: DashboardVisit, campaign: Record_, inboxes: Record_[]
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** What its state allows. */
+/** The buttons that its state allows. */
 function controls(visit: DashboardVisit, { id, state }: Record_): Html {
   const on = { params: { id: String(id) }, back: `/dashboard/campaigns/${id}` };
   const button = (name: string, title: string, kind: string) =>
@@ -112,7 +112,7 @@ function controls(visit: DashboardVisit, { id, state }: Record_): Html {
       ...on,
       content: html`<div class="field"><label for="start_at">Start at (UTC); now, where empty</label><input id="start_at" name="start_at" type="datetime-local" step="any"></div><button>Launch</button>`,
     });
-  // What cannot be taken back is asked once more, on a page of its own.
+  // A step that cannot be taken back is asked once more, on a page of its own.
   const stop =
     mayDo(visit.role, 'campaigns:write') &&
     html`<a class="button plain" href="/dashboard/do/campaigns.stop?id=${id}">Stop for good</a>`;

@@ -1,4 +1,4 @@
-/** What the dashboard reads off the operations: lists, records, and what can be done to them. */
+/** Reads off the operations what the dashboard shows: lists, records, and what can be done to them. */
 import type { Schema } from '../core/description/json_schema.ts';
 import { tagTitle, titleOf } from '../core/description/title.ts';
 import type { Operation } from '../core/resource/operation.ts';
@@ -61,7 +61,7 @@ export const nounOfTag = ({ operations }: Catalog, tag: string): string | undefi
 const isBelow = (operation: Operation, get: Operation): boolean =>
   operation.path === get.path || operation.path.startsWith(`${get.path}/`);
 
-/** What can be done to a record, by its `.get`. */
+/** The operations that change a record, by its `.get`. */
 export const actionsOn = ({ operations }: Catalog, tag: string): Operation[] => {
   const get = operations.get(`${tag}.get`);
   return get
@@ -71,7 +71,7 @@ export const actionsOn = ({ operations }: Catalog, tag: string): Operation[] => 
     : [];
 };
 
-/** What else can be read of a record: its balance, its explanation. */
+/** The other views of a record: its balance, its explanation. */
 export const viewsOf = ({ operations }: Catalog, tag: string): Operation[] => {
   const get = operations.get(`${tag}.get`);
   return get
@@ -94,7 +94,7 @@ export const listsOf = (catalog: Catalog, tag: string): { operation: Operation; 
     .map((operation) => ({ operation, filter }));
 };
 
-/** What makes a new record of a list. */
+/** The operations that make a new record of a list. */
 export const createsOf = ({ operations }: Catalog, tag: string): Operation[] =>
   [...operations.values()].filter((one) => one.tag === tag && one.method === 'POST' && paramsOf(one).length === 0);
 

@@ -80,7 +80,7 @@ export const isFound = (field: Pick<Field, 'name'>): boolean => by_email.has(nou
 export const hasEmails = (fields: Field[], typed: Typed): boolean =>
   fields.some((field) => isFound(field) && typed[field.name]?.includes('@'));
 
-/** What was typed, with the ids of those whose email addresses were. @throws Problem that names the field */
+/** Puts ids in place of the email addresses that were typed. @throws Problem that names the field */
 export async function withFound(
   visit: DashboardVisit,
   use: Use,
@@ -98,7 +98,7 @@ export async function withFound(
       lines.map(async (email) => {
         if (!email.includes('@')) return email;
         const query = { email, limit: 1, ...(known.program_id && program_id ? { program_id } : {}) };
-        // What is no address at all belongs to nobody either.
+        // A text that is no address belongs to nobody either.
         const { data } = await use(list.name, { query }).catch((error) => {
           if (error instanceof Problem && error.status === 400) return { data: [] };
           throw error;

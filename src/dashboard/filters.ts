@@ -14,7 +14,7 @@ const own_parameters = new Set(
   'limit starting_after ending_before format bom expand include program_id timezone'.split(' '),
 );
 
-/** What people choose by its name. Other lists are long, and every page would read them. */
+/** The filters whose records people choose by name. Other lists are long, and every page would read them. */
 const chosen = new Set(['group_id', 'tag_id', 'list_id', 'inbox_id', 'campaign_id']);
 
 /** The filters of a list, as fields of a form. */

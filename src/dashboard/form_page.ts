@@ -62,9 +62,9 @@ const missingParams = (operation: Operation, params: Record<string, string>): Fi
 interface FormState {
   params: Record<string, string>;
   typed: Typed;
-  /** Of the amounts that name none. */
+  /** The currency of the amounts that name none. */
   currency: string;
-  /** What an update showed first. */
+  /** The texts that an update showed first. */
   before?: Typed | undefined;
   problem?: Problem | undefined;
   form_key?: string | undefined;
@@ -141,12 +141,12 @@ export function requireConfirmed({ session }: DashboardVisit): void {
   );
 }
 
-/** What an operation answered, where no page shows it again: a secret, a link, a number of records. */
+/** Shows what an operation answered, where no page shows it again: a secret, a link, a number of records. */
 export const resultContent = (visit: DashboardVisit, operation: Operation, reply: Record_): Html =>
   html`${notice(`Done: ${actionTitle(visit.catalog, operation)}.`)}${'secret' in reply && notice('The secret is shown once. Copy it now.', true)}
 ${operation.bulk_of && Array.isArray(reply.data) ? outcomes(visit, reply.data) : recordFacts(visit, reply)}${typeof reply.id === 'string' && hrefOf(visit.catalog, reply.id) && html`<p><a href="${hrefOf(visit.catalog, reply.id)}">Show it</a></p>`}`;
 
-/** What became of each record that was sent in bulk, in their order. */
+/** Says what became of each record that was sent in bulk, in their order. */
 const outcomes = ({ catalog }: DashboardVisit, data: Record_[]): Html =>
   table(
     'Outcomes',

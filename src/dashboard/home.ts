@@ -56,7 +56,7 @@ export async function homePage(visit: DashboardVisit) {
 
 const noProgram = html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`;
 
-/** What a program needs before it earns anybody a commission: the noun of the list that has one then, what to do, and why. */
+/** The steps before a program earns anybody a commission: the noun of the list that has one then, what to do, and why. */
 const needed = [
   { tag: 'rules', operation: 'rules.create', why: 'It says what a sale earns a partner.' },
   {

@@ -15,7 +15,7 @@ import { mayDo } from './roles.ts';
 import { hrefOf, type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-/** What people know a record by: the first of these that a list has leads to the record. The others tell apart what has no name. */
+/** The fields that people know a record by: the first of these that a list has leads to the record. The others tell apart what has no name. */
 const names = 'name email title label code value subject url key'.split(' ');
 const instead_of_names = 'amount_minor event_type type operation kind occurred_at created_at'.split(' ');
 const first_columns =
@@ -23,7 +23,7 @@ const first_columns =
     ' ',
   );
 const most_columns = 5;
-/** What a table has no room for. */
+/** The fields that a table has no room for. */
 const left_out = new Set(['object', 'metadata', 'program_id', 'updated_at', 'organization_id', 'request_id']);
 
 export interface ListReply {
@@ -125,7 +125,7 @@ interface ListState {
   /** Parameters of the path. */
   of?: Record<string, string>;
   choices?: Choices;
-  /** What is wrong with a filter. */
+  /** The problem of a filter. */
   problem?: Problem;
   /** Adds the rows that are ticked to something. */
   picking?: Picking | undefined;

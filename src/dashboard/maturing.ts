@@ -21,7 +21,7 @@ interface Sum {
   commissions: number;
 }
 
-/** What is not paid yet. Others are read too, and count to the most that are. */
+/** The statuses of what is not paid yet. Others are read too, and count to the most that are. */
 const open_statuses = new Set(['pending', 'approved', 'due', 'on_hold']);
 
 const isMonth = (text: string | undefined): text is string =>

@@ -121,7 +121,7 @@ function saidIn(operation: Operation, typed: Typed, before: Typed | undefined, c
   return { query, body: operation.bulk_of ? bulkBody(body) : body };
 }
 
-/** What was typed, with the ids of people whose email addresses were. */
+/** Puts ids in place of the email addresses that were typed. */
 async function found(visit: DashboardVisit, fields: Field[], typed: Typed): Promise<Typed> {
   if (!hasEmails(fields, typed)) return typed;
   const read = await readPage(visit, async (use, { program_id }) => ({
@@ -138,7 +138,7 @@ const isOfPath = ({ status, message }: Problem, params: object): boolean =>
 const currencyFor = async (operation: Operation, read: () => Promise<string>): Promise<string> =>
   hasAmounts(formFields(operation)) ? read() : 'USD';
 
-/** What a form knows by itself: the program that was chosen, and its currency for what is made in it. */
+/** The values that a form knows by itself: the program that was chosen, and its currency for what is made in it. */
 function own(operation: Operation, { program_id, programs }: Chosen): object {
   const names = bodyFields(operation).map(({ name }) => name);
   const program = programs.find(({ id }) => id === program_id);

@@ -23,7 +23,7 @@ const most = 100;
 /** So many records are read one by one: of more, those of the lists that have few are read at once. */
 const most_alone = 8;
 
-/** What people know a record by; undefined where it has no name. */
+/** The name that people know a record by; undefined where it has none. */
 export const nameIn = (record: Record_): string | undefined =>
   ['name', 'email', 'handle', 'code', 'value', 'key']
     .map((one) => record[one])

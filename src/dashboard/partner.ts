@@ -11,7 +11,7 @@ import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
-/** What tells partners apart; the rest is folded. */
+/** The fields that tell partners apart; the rest is folded. */
 const first = [
   'first_name',
   'last_name',

@@ -51,7 +51,7 @@ const titles: Record<string, string> = {
 const sums = ({ reader }: DashboardVisit, { progress }: Batch): Html =>
   html`<ul class="cards">${progress.amounts.map(({ currency, payouts, amount_minor }) => html`<li class="card"><strong>${money(amount_minor, currency, reader)}</strong>${number(payouts, reader)} ${payouts === 1 ? 'payout' : 'payouts'}</li>`)}</ul>`;
 
-/** What is not paid by the batch, and what was not sent, each with the reason. */
+/** Lists what is not paid by the batch, and what was not sent, each with the reason. */
 const left = ({ progress, not_sent }: Batch): Html =>
   html`${progress.not_eligible.length > 0 && html`<p>Not in it: ${progress.not_eligible.map(({ reason, count }) => `${reason.replaceAll('_', ' ')} (${count})`).join(', ')}.</p>`}
 ${not_sent.map(({ count, reason, reason_text }) => notice(html`${count} not sent. ${reason === 'no_credentials' ? html`The account that pays is not set up: see <a href="/dashboard/payout_run">Payout run</a>.` : reason_text}`, true))}`;

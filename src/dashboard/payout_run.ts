@@ -20,10 +20,10 @@ interface Preview {
 }
 
 const most_batches = 20;
-/** Of more partners, what is due is added up when a person asks for it. */
+/** Up to so many partners, what is due is added up at once; of more, when a person asks for it. */
 const most_partners = 1_000;
 
-/** What comes next, by the status of a batch: an operation on it, or nothing that a person does. */
+/** The next step, by the status of a batch: an operation on it, or nothing that a person does. */
 const steps: Record<string, { say: string; operations: [name: string, title: string][] }> = {
   generating: { say: 'A worker is creating its payouts.', operations: [] },
   awaiting_approval: {
@@ -78,7 +78,7 @@ export async function payoutRunPage(visit: DashboardVisit) {
   return { title: 'Payout run', content, chosen };
 }
 
-/** What a batch that was created now would hold. It creates nothing. */
+/** Shows what a batch that was created now would hold. It creates nothing. */
 const previewOf = (visit: DashboardVisit, program_id: string): Promise<Preview | Problem> =>
   perform(visit, 'payout_batches.create', { body: { program_id, preview: true } }).catch((error) => {
     if (error instanceof Problem && error.status < 500) return error;
@@ -97,7 +97,7 @@ ${amounts.length > 0 && html`<p><a href="/dashboard/commissions?status=due">The 
 ${not_eligible.length > 0 && html`<p>Not paid now: ${not_eligible.map(({ reason, count }) => `${words(reason).toLowerCase()} (${count})`).join(', ')}.</p>`}
 ${amounts.length > 0 && html`<ul class="actions"><li><a class="button" href="/dashboard/do/payout_batches.create?only=program_id,cutoff,due_at">Create a batch</a></li></ul>`}`;
 
-/** What comes next for a batch, with the links to it. */
+/** Says what comes next for a batch, with the links to it. */
 export function nextStep({ role, catalog }: DashboardVisit, { id, status, files }: Record_): Html {
   const is_sent = status === 'ready' && Array.isArray(files) && files.length > 0;
   const { say, operations } = steps[is_sent ? 'sent' : String(status)] ?? { say: '', operations: [] };

@@ -17,7 +17,7 @@ export interface Picking {
 /** A button for each: of more, people add prospects on the page of the list or the campaign. */
 const most_targets = 8;
 
-/** What prospects can be added to, newest first. */
+/** The lists and campaigns that prospects can be added to, newest first. */
 const targets = [
   { plural: 'lists', noun: 'list', is_open: () => true },
   {

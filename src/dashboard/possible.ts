@@ -1,4 +1,4 @@
-/** What the state of a record allows: a page has no button for what would be refused. The operation refuses it all the same. */
+/** The operations that the state of a record allows: a page has no button for what would be refused. The operation refuses it all the same. */
 import { commission_states } from '../program/commissions/commission_state.ts';
 import { payout_states } from '../program/payouts/payout_state.ts';
 import { deal_states } from '../recruitment/deals/states.ts';

@@ -1,4 +1,4 @@
-/** What stands below a record, besides its fields: the lists and the views that people look at together with it. */
+/** The lists and the views that stand below a record, because people look at them together with it. */
 import type { Operation } from '../core/resource/operation.ts';
 import type { Problem } from '../core/values/problem.ts';
 import { counted, words } from '../pages/format.ts';
@@ -75,7 +75,7 @@ const scopeIn = (record: Record_, properties: string[]): Record<string, string> 
     }),
   );
 
-/** Whether what an operation makes can belong to the record, by the field that a list is narrowed by. */
+/** Returns whether what an operation makes can belong to the record, by the field that a list is narrowed by. */
 const isOf = (create: Operation, filter: string): boolean =>
   schemaOf(create, 'body').properties?.[filter] !== undefined;
 

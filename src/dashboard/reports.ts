@@ -36,7 +36,7 @@ interface Window {
   /** As the fields of the page have them. */
   first: string;
   last: string;
-  /** What is wrong with one of the fields, by its name. */
+  /** The problem of one of the fields, by its name. */
   wrong?: { name: string; message: string };
 }
 
@@ -59,7 +59,7 @@ function windowOf(query: Record<string, string>): Window {
   return { first, last, from: `${first}T00:00:00Z`, to, ...(wrong ? { wrong } : {}) };
 }
 
-/** Whether a text is a day that there is, of a year with four digits. */
+/** Returns whether a text is a day that there is, of a year with four digits. */
 const isDay = (text: string): boolean => {
   const at = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined;
   return at !== undefined && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text) && text < '9999-12-31';

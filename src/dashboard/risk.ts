@@ -11,7 +11,7 @@ import { type DashboardVisit, readPage } from './visit.ts';
 
 const few = 10;
 
-/** What each rule noticed, in a sentence. */
+/** Says in a sentence what each rule noticed. */
 const meanings: Record<string, string> = {
   self_referral: 'The customer has the email address of the partner, or signed up from the partner’s browser.',
   same_ip: 'Many customers of the partner have the same IP address.',
@@ -126,6 +126,6 @@ const resolving = (visit: DashboardVisit, id: string, back: string): Html | fals
 <div class="buttons"><button class="danger" name="resolution" value="confirmed">Confirm the suspicion</button> <button class="plain" name="resolution" value="dismissed">Dismiss it</button></div>`,
   });
 
-/** What people do about a partner besides closing the flag. */
+/** The operations on a partner besides closing the flag. */
 const next = ({ role }: DashboardVisit, partner_id: string): Html =>
   html`<p>${mayDo(role, 'partners:write') && html`<a href="/dashboard/do/partners.update?id=${partner_id}&amp;status=suspended">Suspend the partner</a> · `}<a href="/dashboard/commissions?partner_id=${partner_id}">Commissions of the partner</a>, which can be put on hold</p>`;

@@ -1,4 +1,4 @@
-/** What each role may do in the dashboard, as scopes: the one table. */
+/** The scopes of each role in the dashboard: the one table. */
 import type { Role } from '../core/access/user.ts';
 import { known_scopes } from '../core/resource/scope.ts';
 import { sending_settings } from '../program/update_program.ts';
@@ -12,7 +12,7 @@ const isOf = (scope: string, resources: string[]): boolean => resources.includes
 
 const may: Record<Role, (scope: string) => boolean> = {
   owner: () => true,
-  // What concerns owners is refused by the operations themselves.
+  // The operations themselves refuse what concerns owners.
   admin: () => true,
   finance: (scope) => isOf(scope, money),
   member: (scope) => !isOf(scope, [...money, ...access]),
@@ -64,6 +64,6 @@ export const maySay = (role: Role, field: string): boolean => mayDo(role, scopes
 
 export const mayDo = (role: Role, scope: string): boolean => isRead(scope) || may[role](scope);
 
-/** Whether a role may run an operation: a member says nowhere where a partner is paid, and signs in as none. */
+/** Returns whether a role may run an operation: a member says nowhere where a partner is paid, and signs in as none. */
 export const mayRun = (role: Role, { name, scope }: { name: string; scope: string }): boolean =>
   mayDo(role, scope) && !(role === 'member' && paying_operations.includes(name));

@@ -38,7 +38,7 @@ export async function searched(visit: DashboardVisit, q: string) {
     const found: Found[] = [];
     if (q === '' || program_id === undefined) return { found };
     for (const [name, filter] of searched_lists) {
-      // What is no email address is looked for elsewhere.
+      // A text that is no email address is looked for elsewhere.
       const { data = [] } = await use(name, { query: { program_id, limit: 10, [filter]: q } }).catch((error) => {
         if (error instanceof Problem && error.status === 400) return {};
         throw error;
@@ -68,7 +68,7 @@ const named = async (tx: Tx, ids: Sql, program_id: string): Promise<string[]> =>
     )
   ).map(({ id }) => id);
 
-/** What can be looked for, and where others are. */
+/** The texts that can be looked for, and where others are. */
 const nothing = (q: string): Html =>
   html`<p class="none">${
     q === ''

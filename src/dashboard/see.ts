@@ -54,7 +54,7 @@ interface Asked {
 interface Seen {
   content: Html;
   status?: number;
-  /** What is kept, and not read on a page: all that is stored of a person. */
+  /** A file to keep, and not to read on a page: all that is stored of a person. */
   file?: object;
 }
 

@@ -98,7 +98,7 @@ ${data.toReversed().map((message) => messageCard(visit, message, back))}
 ${answerForm(visit, thread, back)}`;
 }
 
-/** What ends or goes on with a prospect. */
+/** The operations that end a thread, or go on with the prospect. */
 const next = ({ role }: DashboardVisit, { prospect_id, sequence_id }: Record_): Html => {
   const links: [scope: string, address: string, text: string][] = [
     ['prospects:write', `prospects.move?id=${prospect_id}`, 'Move the prospect to another stage'],

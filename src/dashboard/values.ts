@@ -12,7 +12,7 @@ export type Record_ = Record<string, unknown>;
 interface Showing {
   catalog: Catalog;
   reader: Reader;
-  /** Of the programs, by their ids. */
+  /** The currencies of the programs, by their ids. */
   currencies: ReadonlyMap<string, string>;
 }
 
@@ -104,7 +104,7 @@ function shownBelow(showing: Showing, name: string, value: unknown, record: Reco
 /** The names of fields are words; those that people gave stay as they are. */
 const nameOfKey = (key: string): string => (/^[a-z]+(?:_[a-z]+)*$/.test(key) ? words(key) : key);
 
-/** What people know a record by that stands in place of its id. */
+/** The name that stands in place of a record's id. */
 function nameOfRelated(name: string, related: unknown): string | undefined {
   if (!name.endsWith('_id') || typeof related !== 'object' || related === null) return undefined;
   const record = related as Record_;

@@ -14,7 +14,7 @@ export interface DashboardVisit extends Visit {
   role: Role;
   catalog: Catalog;
   reader: Reader;
-  /** Of the programs, by their ids, once the page has read them. */
+  /** The currencies of the programs, by their ids, once the page has read them. */
   currencies: Map<string, string>;
   /** The records that the page names others by, as far as it has read them. */
   known: Map<string, Record<string, unknown> | undefined>;

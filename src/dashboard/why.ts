@@ -86,7 +86,7 @@ ${table(
 )}`;
 }
 
-/** What the rate applies to, as a sum: amounts that are zero are left out. */
+/** Writes what the rate applies to as a sum, without amounts that are zero. */
 function baseOf({ reader }: DashboardVisit, base: Reply): [string, unknown][] {
   const amount = (minor: number) => money(minor, base.currency, reader);
   const less = ['tax_minor', 'shipping_minor', 'fee_minor', 'discount_minor', 'refunded_minor'].filter(

@@ -1,4 +1,4 @@
-// What a page gains where scripts run: copying, a form that is not sent twice, and work that is followed until it is done. Every page works without it.
+// Adds to a page where scripts run: copying, a form that is not sent twice, and work that is followed until it is done. Every page works without it.
 for (const button of document.querySelectorAll('[data-copy]')) {
   if (!navigator.clipboard) continue;
   button.hidden = false;

@@ -1,4 +1,4 @@
-/** What a form shows of a record, and the body that is typed in it. */
+/** The texts that a form shows of a record, and the body that is typed in it. */
 import { Problem } from '../core/values/problem.ts';
 import { isBlank, type Row, rowsOf } from './rows.ts';
 import type { Field, Typed } from './schema_fields.ts';
@@ -95,7 +95,7 @@ export function withZone(typed: string): string {
   return minute === undefined ? typed : `${minute}${second}Z`;
 }
 
-/** What cannot be read is passed on as it was typed, and refused by the schema, which names the field. */
+/** Passes on what cannot be read as it was typed: the schema refuses it and names the field. */
 function read(kind: Field['kind'], value: string): unknown {
   if (kind === 'boolean') return value === 'true';
   if (kind === 'list') return linesOf(value);
@@ -129,6 +129,6 @@ function set(target: Record<string, unknown>, [key, ...rest]: string[], value: u
   set(target[key] as Record<string, unknown>, rest, value);
 }
 
-/** What was typed, from the fields of a form that was sent. Of a field with several values each is a line. */
+/** The texts of a form that was sent. A field with several values has each on a line. */
 export const typedIn = (sent: URLSearchParams): Typed =>
   Object.fromEntries([...new Set(sent.keys())].map((name) => [name, sent.getAll(name).join('\n')]));

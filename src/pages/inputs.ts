@@ -12,7 +12,7 @@ interface FormState {
   problem?: Problem | undefined;
   /** The list that a person has asked for another row of. Only that one has a blank row then; else each has that is in no row itself. */
   more?: string | undefined;
-  /** Of an update, all fields may stay as they are, and none says so. */
+  /** True of an update: all fields may stay as they are, and none says so. */
   is_update?: boolean;
 }
 

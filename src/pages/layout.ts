@@ -13,7 +13,7 @@ export interface Frame {
   /** ISO 639-1. */
   language?: string;
   title: string;
-  /** What stands beside the title in the window's name: the program, or the service. */
+  /** The name beside the title in the window's name: that of the program, or of the service. */
   of: string;
   /** HTML of the bar above. */
   top?: Html;

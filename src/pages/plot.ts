@@ -6,7 +6,7 @@ export interface Point {
   value: number;
 }
 
-/** Of the bars, which are stretched to the width of the page. Texts are beside them, so that they stay readable. */
+/** The size of the bars, which are stretched to the width of the page. Texts are beside them, so that they stay readable. */
 const size = { width: 720, height: 160 };
 
 /** @param title names it to who cannot see it  @param shown writes a value */

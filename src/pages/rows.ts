@@ -2,7 +2,7 @@
 import type { Field, Typed } from './schema_fields.ts';
 
 export interface Row {
-  /** What the names of its fields begin with: `questions.0.`. */
+  /** The beginning of the names of its fields: `questions.0.`. */
   prefix: string;
   fields: Field[];
 }
@@ -33,7 +33,7 @@ export const leavesOf = (fields: Field[], typed: Typed): Field[] =>
 export const isBlank = ({ fields }: Row, typed: Typed): boolean =>
   leavesOf(fields, typed).every(({ name, kind }) => kind === 'kept' || (typed[name] ?? '').trim() === '');
 
-/** What is typed, with the rows numbered anew without the blank ones, as the body has them: an error names a row by its number there. */
+/** Numbers the rows anew without the blank ones, as the body has them: an error names a row by its number there. */
 export function withoutBlankRows(fields: Field[], typed: Typed): Typed {
   const kept = { ...typed };
   for (const field of fields) {

@@ -33,15 +33,15 @@ export interface Field {
     | 'pairs'
     | 'group';
   options: string[];
-  /** What people know the options by, where they are ids. */
+  /** The names of the options, where they are ids. */
   names?: Record<string, string>;
   is_required: boolean;
   is_nullable: boolean;
-  /** Of a row, the pair or the object, by their names in it. */
+  /** The fields of a row, of the pair or of the object, by their names in it. */
   fields?: Field[];
 }
 
-/** What is typed in a form, by the names of its fields. A row of a list has its number in the name: `questions.0.label`. */
+/** The texts that are typed in a form, by the names of its fields. A row of a list has its number in the name: `questions.0.label`. */
 export type Typed = Record<string, string>;
 
 /** Returns a schema as JSON Schema, with what it refers to by name in place. */
@@ -56,7 +56,7 @@ export function jsonSchemaOf(schema: z.ZodType): Schema {
     const { $ref, $defs, ...rest } = value as { $ref?: string; $defs?: object };
     const own = Object.fromEntries(Object.entries(rest).map(([key, one]) => [key, inlined(one, within)]));
     const name = $ref?.startsWith('#/$defs/') ? $ref.slice('#/$defs/'.length) : undefined;
-    // What refers to itself is any JSON.
+    // A schema that refers to itself is any JSON.
     if (name === undefined || within.includes(name)) return own;
     return { ...(inlined(named[name], [...within, name]) as object), ...own };
   };

@@ -146,7 +146,7 @@ ${error && html`<p class="error" id="email-error">${error}</p>`}</div>
   });
 }
 
-/** What a person may have typed as their address: a control character is in none, and cannot be stored. */
+/** A text that can be the address of a person: a control character is in none, and cannot be stored. */
 const isAddress = (email: string): boolean =>
   /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.length <= most_email;
 

@@ -95,7 +95,7 @@ async function applyOnce(
   }
 }
 
-/** Whether an address is of a partner, nobody who asks can tell: who has it gets a link to sign in. */
+/** Answers the same whether or not an address is of a partner: who has it gets a link to sign in. */
 const remind = (
   { store }: Serving,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** What a partner has earned and was paid: commissions with the reason for each, and payouts with their statements. */
+/** Shows what a partner has earned and was paid: commissions with the reason for each, and payouts with their statements. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
@@ -121,7 +121,7 @@ function commissionFacts(me: Me, commission: Commission): [string, unknown][] {
   ];
 }
 
-/** What the sale of a commission says of why it earned that much; nothing of a bonus. */
+/** Says why the sale of a commission earned that much; nothing of a bonus. */
 const explanationOf = async (use: Use, { sale_id }: Commission): Promise<Reply | undefined> =>
   sale_id === null ? undefined : use('sales.explain', { params: { id: sale_id } });
 

@@ -17,7 +17,7 @@ export interface PortalField {
   autocomplete?: string;
 }
 
-/** What is typed: a list where several are chosen. */
+/** The typed texts: a list where several are chosen. */
 export type Typed = Record<string, string[]>;
 
 /** Reads a form once from its first field to its last: anybody may send one with as many names as a body has room for. */
@@ -31,7 +31,7 @@ export function typedIn(sent: URLSearchParams): Typed {
   return Object.fromEntries(typed);
 }
 
-/** What is wrong with the fields, by their names. What is about none of them stands under ''. */
+/** The errors of the fields, by their names. One that is about none of them stands under ''. */
 export type Errors = Record<string, string>;
 
 /**

@@ -66,7 +66,7 @@ const isNeeded = (place: Place, needs_tax_form: boolean): boolean => place !== '
 export const copyable = (value: string, { general }: PortalTexts): Html =>
   html`<code>${value}</code> <button class="plain" type="button" hidden data-copy="${value}" data-copied="${general.copied}">${general.copy}</button>`;
 
-/** What was done, by the address: `?done=saved`. */
+/** Says what was done, by the address: `?done=saved`. */
 export const doneNotice = (query: unknown, said: Readonly<Record<string, string>>): Html => {
   const { done } = query as { done?: unknown };
   return typeof done === 'string' && Object.hasOwn(said, done) ? notice(said[done]) : html``;

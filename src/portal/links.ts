@@ -145,7 +145,7 @@ async function hostsOf(use: Use, { program, partner }: Me): Promise<string[]> {
   return [...new Set([program.website_url, group?.landing_url ?? program.website_url].map(hostOf))];
 }
 
-/** What is no URL is left to the operation to refuse. A backslash is a slash to browsers, and part of a user's name to other programs. */
+/** Leaves it to the operation to refuse what is no URL. A backslash is a slash to browsers, and part of a user's name to other programs. */
 function isOn(url: string, hosts: string[]): boolean {
   const host = hostOf(url);
   if (url.includes('\\')) return false;

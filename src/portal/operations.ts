@@ -1,4 +1,4 @@
-/** What a partner does that no key can do: run as the API's operations are, with their checks and entries in the audit log, and not part of the API. */
+/** Operations of partners that no key can run: they run as the API's operations are, with their checks and entries in the audit log, and not part of the API. */
 import { z } from 'zod';
 import { endSessionsOf } from '../core/access/session.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';

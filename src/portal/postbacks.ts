@@ -86,7 +86,7 @@ ${deliveryTable(me, log.data)}${pager(me.texts, `/portal/postbacks/${id}`, reque
   app.post('/portal/postbacks/:id/:action', async (request, reply) => {
     const { id, action } = request.params as { id: string; action: string };
     const visit = visiting(request);
-    // What is not the partner's is not found here, and nothing is done.
+    // A postback that is not the partner's is not found here, and nothing is done.
     const { me } = await readPage(visit, async (use) => ({
       own: await use('webhook_endpoints.get', { params: { id } }),
     }));

@@ -12,7 +12,7 @@ const signatures: [media_type: string, begins: Buffer][] = [
 
 export interface SentFile {
   name: string;
-  /** What it is by its first bytes, whatever its name and the browser say; undefined where it is none of the three kinds. */
+  /** Its media type by its first bytes, whatever its name and the browser say; undefined where it is none of the three kinds. */
   media_type: string | undefined;
   content: Buffer;
 }
@@ -34,7 +34,7 @@ export async function sentFile({ headers, body }: FastifyRequest): Promise<{ fil
   return { ...form_key, file: { name: file.name, media_type: known?.[0], content } };
 }
 
-/** Whether a text stands in the bytes more often than `most` times, and once at the end. */
+/** Returns whether a text stands in the bytes more often than `most` times, and once at the end. */
 function hasMore(bytes: Buffer, text: string, most: number): boolean {
   let at = -1;
   for (let found = 0; found <= most + 1; found++) {

@@ -1,4 +1,4 @@
-/** What a partner decides for themselves: emails, language, sessions, and the terms. */
+/** The settings of a partner: emails, language, sessions, and the terms. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { openSessionsOf } from '../core/access/session.ts';
 import type { Problem } from '../core/values/problem.ts';

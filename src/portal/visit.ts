@@ -23,7 +23,7 @@ export type Visiting = (request: FastifyRequest) => PortalVisit;
 
 export type Serving = Pick<PortalVisit, 'store' | 'services' | 'operations'>;
 
-/** What a partner may do by the operations that the portal runs: the portal decides which those are. */
+/** The scopes of a partner in the operations that the portal runs: the portal decides which those are. */
 const scopes = ['*:read', 'partners:write', 'links:write', 'sales:write', 'webhooks:write', 'applications:write'];
 
 /** The partner waits for a decision on the application: only home, emails and terms are open. */

@@ -264,7 +264,7 @@ export const revenueOf = (
       ${safeSum(sql`coalesce(sum(f.commissions_minor), 0) - coalesce(sum(f.clawbacks_minor), 0)`)} as commissions_minor
     from json_to_recordset(${JSON.stringify(partners)}::json) as given (partner_id text, since timestamptz)
     join program.report_fact f on f.organization_id = ${tx.organization_id} and f.partner_id = given.partner_id
-    -- What is taken back of a sale from before counts no more than the sale.
+    -- Leaves out what is taken back of a sale from before, as the sale itself.
     left join program.sale s on s.organization_id = f.organization_id and s.id = f.sale_id
     where (s.id is null or s.occurred_at >= given.since) and f.at >= greatest(${from}::timestamptz, given.since) and f.at < ${to}::timestamptz
       and f.noun not in ('click', 'referral', 'lead', 'customer') and f.currency <> ''

@@ -18,7 +18,7 @@ const publishable_keys = 10;
 const attributed_within_ms = 2_000;
 const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0';
 
-/** What asks for the next of each kind. */
+/** The requests of each kind, one after the other. */
 interface Clicks {
   click: () => Asked;
   redirect: () => Asked;

@@ -289,7 +289,7 @@ const faults: Record<string, Fault> = {
   },
 };
 
-/** What was read, as it would be read. */
+/** The readings, as they would be read. */
 const judged: Record<string, [found: unknown, state: State, text: RegExp][]> = {
   'postgres/server': [[{ version: '18.4', is_replica: true, user: 'rail', up_s: 1 }, 'error', /^It is a replica/]],
   'postgres/clock': [

@@ -120,7 +120,7 @@ function newSale({ merchant, program_id, partner_id }: Shop): Request {
   };
 }
 
-/** What systems send all day has no entry in the log, so that this is no sale. */
+/** A request with an entry in the log, which a sale, that systems send all day, has not. */
 function newTag({ merchant, program_id }: Shop): Request {
   const name = `Tag ${++made}`;
   return {

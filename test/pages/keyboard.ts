@@ -1,7 +1,7 @@
 /** A person who has no mouse: where Tab leads on a page, and what they press. */
 import type { Page } from 'playwright-core';
 
-/** What can be done on a page, in the order in which it stands there. */
+/** The controls of a page, in the order in which they stand there. */
 const actions = 'a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]';
 
 export interface Walk {

@@ -78,7 +78,7 @@ export async function freePort(): Promise<number> {
 const password = 'soak-password';
 
 export interface Cluster {
-  /** Of the service's own user, who is no superuser. */
+  /** The URL of the service's own user, who is no superuser. */
   url: string;
   superuser_url: string;
   port: number;

@@ -25,7 +25,7 @@ export function soakDoctor(): void {
     await migrate(primary.url);
     const replica = await replicaOf(primary);
     const readings = { DATABASE_READ_URL: replica.url };
-    // What the migrations have written is gone with two checkpoints.
+    // Two checkpoints remove the WAL that the migrations have written.
     for (const _ of [1, 2]) await query(primary.superuser_url, 'checkpoint');
     const well = await linesOf(primary, readings);
     t.match(well.get('postgres/wal')?.text, /Members of pg_monitor see/);

@@ -130,7 +130,7 @@ async function begin(cluster: Cluster): Promise<Life> {
   return { rail, shop, stripe, sink, payouts: await shop.list('payouts') };
 }
 
-/** What the restored state forgets. */
+/** The rows that the restored state forgets. */
 async function goOn({ rail, shop, sink, payouts }: Life): Promise<void> {
   await wake(rail);
   await eventually(async () => sink.accepted.length === 2 * emails_each, 'all emails', 120_000);

@@ -54,7 +54,7 @@ as $$
   where r.name = 'core.user_account'
 
   union all
-  -- Of sessions a page sees all but the hash of the cookie. It ends them, and does not open them.
+  -- A page sees all of a session but the hash of the cookie. It ends sessions, and does not open them.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (
@@ -65,7 +65,7 @@ as $$
   where r.name = 'core.session'
 
   union all
-  -- Of keys the API sees all but the hashes. It adds keys; it changes what restricts one, and neither whose it is nor how often it may ask.
+  -- The API sees all of a key but the hashes. It adds keys; it changes what restricts one, and neither whose it is nor how often it may ask.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (

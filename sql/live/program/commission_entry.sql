@@ -8,7 +8,7 @@ comment on function program.counted_minor(bigint, text, timestamptz) is 'What a 
 
 -- States why the next statement that inserts or changes commissions does so; it is forgotten with that statement, and with the transaction. Call it
 -- before that statement, or in its conditions: the trigger that reads it runs when the whole statement is done, whatever the order of its parts.
--- What the row itself says (a sale's first commission, a bonus, a payment, the reason of a void) needs no other word.
+-- The facts that the row itself says (a sale's first commission, a bonus, a payment, the reason of a void) needs no other word.
 create or replace function program.because(cause text, refund_id text default '') returns boolean
 language sql volatile
 return set_config('rail.cause', cause || ' ' || refund_id, true) is not null;

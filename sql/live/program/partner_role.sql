@@ -1,4 +1,4 @@
--- What belongs to something of a partner's, for the policies of core/partner_role.sql: the partner's own policies apply to what is looked up here.
+-- Finds what belongs to something of a partner's, for the policies of core/partner_role.sql: the partner's own policies apply to what is looked up here.
 
 create or replace function program.sees_payout(payout text) returns boolean
 language sql stable

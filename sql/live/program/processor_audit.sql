@@ -1,4 +1,4 @@
--- What must hold of the inbox of billing processors. A clean database gives no row.
+-- The rules that hold of the inbox of billing processors. A clean database gives no row.
 create or replace function program.audit_processors()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable

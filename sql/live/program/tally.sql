@@ -180,7 +180,7 @@ as $$
   where u.subject_id = any(subjects)
 $$;
 
--- What a partner sold in the calendar month (UTC) of a time, by currency: the sums of the rows here. Of other tables than sales nothing is read.
+-- Sums what a partner sold in the calendar month (UTC) of a time, by currency. No other table than sales is read.
 create or replace function program.sales_of_month(organization text, partner text, at timestamptz)
 returns table (kind text, rows bigint, amount_minor numeric)
 language plpgsql stable

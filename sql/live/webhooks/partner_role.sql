@@ -1,4 +1,4 @@
--- What belongs to a postback of a partner's, for the policies of core/partner_role.sql: the partner's own policies apply to what is looked up here.
+-- Finds what belongs to a postback of a partner's, for the policies of core/partner_role.sql: the partner's own policies apply to what is looked up here.
 
 create or replace function webhooks.sees_endpoint(endpoint text) returns boolean
 language sql stable

@@ -173,7 +173,7 @@ export const apiKeyOperations: Operation[] = [
   }),
 ];
 
-/** What the key of the request may do, or the person in the dashboard. */
+/** The scopes of the request's key, or of the person in the dashboard. */
 async function powersOf(tx: Tx, caller: Caller): Promise<Powers & { signature_required: boolean }> {
   const { user_id, scopes, mode } = caller;
   if (user_id === undefined) return apiKeys.get(tx, caller.api_key_id, { lock: 'share', param: 'Authorization' });

@@ -48,7 +48,7 @@ export async function confirmSession(tx: Tx, session: Session, code: string, vau
   return true;
 }
 
-/** Whether the session goes on, and how many wrong codes its user has given in a day. To be asked once the user is locked. */
+/** Returns whether the session goes on, and how many wrong codes its user has given in a day. To be asked once the user is locked. */
 const standingOf = (
   tx: Tx,
   { organization_id, user_id, id }: Session,

@@ -24,7 +24,7 @@ export interface Session {
   role: Role | null;
   email: string | null;
   name: string | null;
-  /** Whether the user has set up an app that makes codes. */
+  /** True once the user has set up an app that makes codes. */
   has_totp: boolean;
   /** When the user last gave a code. */
   confirmed_at: string | null;

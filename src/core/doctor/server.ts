@@ -96,7 +96,7 @@ export const serverChecks = [
         (
           select string_agg(format('%s %s', t.name, pg_size_pretty(t.bytes)), ', ' order by t.bytes desc)
           from (
-            -- Of a partitioned table, all its partitions.
+            -- A partitioned table counts with all its partitions.
             select coalesce(i.inhparent, c.oid)::regclass::text as name, sum(pg_total_relation_size(c.oid)) as bytes
             from pg_class c
             join pg_namespace n on n.oid = c.relnamespace

@@ -88,7 +88,7 @@ async function findShare(database: Database, size: number): Promise<{ share: num
         current_setting('max_connections')::int as max_connections,
         ${reserved_connections} as reserved
       from pg_stat_activity a
-      -- Of the sessions of other users, a user without privileges does not see what they are.
+      -- A user without privileges does not see what the sessions of other users are.
       where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null`,
   );
   const shortage = { ...(found as Omit<Shortage, 'connections_each'>), connections_each: size };

@@ -123,7 +123,7 @@
       record(cookieless ? { param, value } : { param, value, rail_click });
     });
 
-  /** Whether a host is one of `data-domains`, or below it. @param {string} host */
+  /** Returns whether a host is one of `data-domains`, or below it. @param {string} host */
   const is_own = (host) => domains.some((one) => host === one || host.endsWith(`.${one}`));
 
   /** The parameter by which another page is given the click; undefined where it is not. @param {URL} url */

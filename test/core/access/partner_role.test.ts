@@ -16,7 +16,7 @@ const tables = await rail.query<{ name: string; has_partner: boolean; is_shared:
   from core.tenant_relations() r
   where r.kind <> 'v' and not r.is_partition
   order by 1`);
-/** What even the role of the API may not read, or not as a whole. */
+/** The tables that even the role of the API may not read, or not as a whole. */
 const out_of_reach = new Set([
   'core.outgoing_mail',
   'core.data_login',

@@ -86,7 +86,7 @@ t.test('of sales at once each counts those before it for its tier', async (t) =>
   const { id: partner_id } = await shop.partner();
   const earned = await Promise.all(expected.map(() => earns(shop, { partner_id })));
   t.same(earned.toSorted(), expected);
-  // Of the same time, the ids of the charges give the order: those that come later in it are corrected.
+  // Sales of one time have the order of the ids of their charges: those that come later in it are corrected.
   const { id } = await shop.partner();
   await Promise.all(expected.map(() => shop.sale({ partner_id: id, occurred_at: '2026-03-01T00:00:00Z' })));
   const amounts = async () =>

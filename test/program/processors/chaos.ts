@@ -31,7 +31,7 @@ export const idle = (rail: Rail): Promise<void> =>
     600_000,
   );
 
-/** What is in the ledger, in the processor's ids alone. */
+/** The rows of the ledger, in the processor's ids alone. */
 export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<string> {
   const rows = await rail.query<{ row: string }>(sql`
     select json_build_object(
@@ -64,7 +64,7 @@ export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<
   return rows.map(({ row }) => row).join('\n');
 }
 
-/** What the ledger must hold by the story itself, whatever the service did. @returns what differs */
+/** Compares the ledger with the story itself, whatever the service did. @returns what differs */
 export async function faultsOf(rail: Rail, { program_id }: StripeShop, { charges }: Story): Promise<string[]> {
   const sales = await rail.query<Json>(
     sql`select external_charge_id as id, amount_minor as amount, refunded_minor as refunded from program.sale where program_id = ${program_id}`,

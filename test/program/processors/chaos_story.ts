@@ -23,14 +23,14 @@ export function shuffled<Item>(items: Item[], draw: (below: number) => number): 
 export interface Story {
   /** In the order in which they happened. */
   events: Json[];
-  /** What must have been sold and given back, by charge. */
+  /** The amounts that must have been sold and given back, by charge. */
   charges: Map<string, { amount: number; refunded: number }>;
 }
 
 const day = 86_400;
 
 /**
- * What customers do at Stripe over some periods of two days: trials, invoices with their charges, refunds that succeed or fail, disputes, payments without an
+ * The life of customers at Stripe over some periods of two days: trials, invoices with their charges, refunds that succeed or fail, disputes, payments without an
  * invoice, and the end of subscriptions. Every seventh customer was brought by nobody.
  * @param clicks of customers, by their number
  * @param since Unix seconds: all happens within 28 days from then, which is what Stripe remembers

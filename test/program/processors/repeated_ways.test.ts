@@ -205,7 +205,7 @@ t.test('nothing of test mode becomes a sale once the program is connected in liv
   t.equal((await shop.merchant.request('PUT', path, { mode: 'live', credentials: live })).status, 200);
   await shop.settled();
   t.match(await shop.outcomeOf(waiting), { status: 'ignored', reason: 'other_mode' });
-  // What was sent before arrives late.
+  // An event that was sent before arrives late.
   const url = `${rail.address}/processors/stripe/${shop.program_id}`;
   const late = stripe.webhook(paidBy(), { secret });
   await eventually(async () => (await deliver(url, late)).status === 401, 'the secret of test mode to be refused');

@@ -16,7 +16,7 @@ export class StripeAccount extends ProviderServer {
   account = 'acct_shop';
   readonly endpoints: Json[] = [];
   readonly events: Json[] = [];
-  /** What the key may not do. */
+  /** The permissions that the key lacks. */
   readonly forbidden = new Set<string>();
   readonly #objects = new Map<string, Json>();
 

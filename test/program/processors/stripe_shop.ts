@@ -12,7 +12,7 @@ export interface StripeShop extends Shop {
   tell(...events: Json[]): Promise<void>;
   settled(): Promise<void>;
   inbox(query?: string): Promise<Json[]>;
-  /** What became of an event. */
+  /** The outcome of an event. */
   outcomeOf(event: Json): Promise<Json>;
 }
 

@@ -17,7 +17,7 @@ const days = 100;
 const began = Date.now() - (days + 20) * day_ms;
 const onDay = (day: number): string => new Date(began + day * day_ms).toISOString();
 
-/** What happens, in days. A refund is of the sale at its place. */
+/** The events of a story, in days. A refund is of the sale at its place. */
 const aSale = fc.record({
   do: fc.constant('sale' as const),
   customer: fc.nat(2),
@@ -297,7 +297,7 @@ t.test('many sales in one request are recorded by their times too', async (t) =>
   t.strictSame(earned.sort(), [[onDay(40), 500], ...[50, 55, 60, 70].map((day) => [onDay(day), 2_000])]);
 });
 
-/** What happens in a month, to the sale at a place among those made so far. */
+/** The events of a month, to the sale at a place among those made so far. */
 const inMonth = fc.oneof(
   {
     weight: 3,
@@ -356,7 +356,7 @@ t.test("a partner's month counts the sales before one, whatever was corrected, m
   );
 });
 
-/** What is refused, such as a second dispute, changes nothing. */
+/** Goes on after what is refused, such as a second dispute, which changes nothing. */
 async function changes({ merchant }: Shop, id: string | undefined, partners: Json[], step: Json): Promise<void> {
   if (!id) return;
   const path = `/v1/sales/${id}`;

@@ -319,7 +319,7 @@ t.test('an address and a key have their own budgets, beside those of secret keys
   const [row] = await rail.query<{ ip_hash: string | null }>(sql`
     select ip_hash from program.click where program_id = ${site.program_id} order by id desc limit 1`);
   t.match(row?.ip_hash, /^[0-9a-f]{64}$/, 'a hash alone is kept');
-  // Of the second's 2,000 the key has used 22. What is not valid counts too, and is soon refused.
+  // The key has used 22 of the second's 2,000. A request that is not valid counts too, and is soon refused.
   const wrong = () =>
     app.inject({
       method: 'POST',

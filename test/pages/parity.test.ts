@@ -4,9 +4,9 @@ import { transaction } from '../../src/core/postgres/transaction.ts';
 import { operations } from '../../src/operations.ts';
 import { submitTaxForm } from '../../src/program/partners/tax_form.ts';
 import { type Json, startRail, startReceiver } from '../harness.ts';
-import { signedIn } from '../pages/people.ts';
-import { tellStory } from '../pages/story.ts';
 import { resources, World } from '../samples.ts';
+import { signedIn } from './people.ts';
+import { tellStory } from './story.ts';
 
 const rail = await startRail();
 const receiver = await startReceiver();
