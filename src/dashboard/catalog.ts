@@ -8,6 +8,8 @@ export interface Catalog {
   operations: Map<string, Operation>;
   /** The noun of a record by the prefix of its id: `partners` of `part`. */
   tagOf(prefix: string): string | undefined;
+  /** The next noun whose ids begin like this, such as scans after searches; undefined after the last. */
+  tagAfter(prefix: string, tag: string): string | undefined;
 }
 
 /** The schema of each operation's input and reply, made when it is asked for first. */
@@ -23,23 +25,28 @@ export function schemaOf(operation: Operation, part: 'params' | 'query' | 'body'
 
 /** The prefixes are read off the schemas when the first page needs them: a process that serves none is spared the quarter of a second. */
 export function catalogOf(operations: Operation[]): Catalog {
-  let tags: Map<string, string> | undefined;
+  let tags: Map<string, string[]> | undefined;
+  const tagsOf = (prefix: string): string[] => {
+    tags ??= tagsByPrefix(operations);
+    return tags.get(prefix) ?? [];
+  };
   return {
     operations: new Map(operations.map((one) => [one.name, one])),
-    tagOf(prefix) {
-      tags ??= tagsByPrefix(operations);
-      return tags.get(prefix);
+    tagOf: (prefix) => tagsOf(prefix)[0],
+    tagAfter(prefix, tag) {
+      const all = tagsOf(prefix);
+      return all.includes(tag) ? all[all.indexOf(tag) + 1] : undefined;
     },
   };
 }
 
-function tagsByPrefix(operations: Operation[]): Map<string, string> {
-  const tags = new Map<string, string>();
+function tagsByPrefix(operations: Operation[]): Map<string, string[]> {
+  const tags = new Map<string, string[]>();
   for (const operation of operations) {
     if (!operation.name.endsWith('.get') || paramsOf(operation).length !== 1) continue;
     const [example] = schemaOf(operation, 'reply').properties?.id?.examples ?? [];
     const prefix = prefixOf(String(example));
-    if (prefix !== undefined && !tags.has(prefix)) tags.set(prefix, operation.tag);
+    if (prefix !== undefined) tags.set(prefix, [...(tags.get(prefix) ?? []), operation.tag]);
   }
   return tags;
 }

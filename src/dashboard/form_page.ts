@@ -12,48 +12,11 @@ import { table } from '../pages/table.ts';
 import { withUnits } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { type Choices, withChoices } from './choices.ts';
+import { formFields } from './operation_fields.ts';
 import { recordFacts } from './record_page.ts';
 import { maySay, needsCode } from './roles.ts';
 import { hrefOf, type Record_, shortId } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
-
-/** The fields of an operation's body, and of its query where it is no GET. */
-export function formFields(operation: Operation): Field[] {
-  // A preview answers a page of figures: the payout run has one that people read.
-  const query = fieldsOf(schemaOf(operation, 'query')).filter(({ name }) => name !== 'preview');
-  const body = bodyFields(operation);
-  return [...query.filter(({ name }) => body.every((one) => one.name !== name)), ...body];
-}
-
-/** The fields of the body. One that is not described there is described as the record has it. */
-export function bodyFields(operation: Operation): Field[] {
-  if (operation.bulk_of) return bulkFields(operation.bulk_of);
-  const described = schemaOf(operation, 'reply').properties ?? {};
-  return fieldsOf(schemaOf(operation, 'body')).map((field) => ({
-    ...field,
-    description: field.description || described[field.name]?.description || '',
-  }));
-}
-
-/** Records in bulk are rows, all of one program. */
-function bulkFields(one: Operation): Field[] {
-  const [programs, others] = [true, false].map((wanted) =>
-    bodyFields(one).filter(({ name }) => (name === 'program_id') === wanted),
-  ) as [Field[], Field[]];
-  const rows = { name: 'records', label: 'Records', description: '', kind: 'rows', options: [] } as const;
-  return [...programs, { ...rows, is_required: true, is_nullable: false, options: [], fields: others }];
-}
-
-/** The body of rows that were typed. */
-export const bulkBody = ({ program_id, records }: Record<string, unknown>): object =>
-  ((records ?? []) as object[]).map((record) => ({ program_id, ...record }));
-
-/** A problem of one of several records, at its row. */
-export function inRow({ code, message, details }: Problem): Problem {
-  const { param = '' } = details;
-  const name = /^\d/.test(param) ? `records.${param}` : param;
-  return new Problem(code, message.replace(`'${param}'`, `'${name}'`), { ...details, param: name });
-}
 
 /** Parameters of the path that the address of the form does not give. */
 const missingParams = (operation: Operation, params: Record<string, string>): Field[] =>
@@ -83,7 +46,7 @@ const isDangerous = ({ method, name }: Operation): boolean =>
 export function formContent(visit: DashboardVisit, operation: Operation, state: FormState): Html {
   const { params, typed, currency, before, problem, form_key = randomUUID(), more, only } = state;
   const missing = missingParams(operation, params);
-  const all = withChoices(withUnits(formFields(operation), currency), state.choices ?? new Map(), typed);
+  const all = withChoices(withUnits(formFields(operation, params), currency), state.choices ?? new Map(), typed);
   const own = all.filter(({ name }) => maySay(visit.role, name) && (!only || only.includes(name)));
   const others = all.filter((field) => !own.includes(field));
   const fields = [...missing, ...own];
@@ -141,10 +104,17 @@ export function requireConfirmed({ session }: DashboardVisit): void {
   );
 }
 
-/** Shows what an operation answered, where no page shows it again: a secret, a link, a number of records. */
-export const resultContent = (visit: DashboardVisit, operation: Operation, reply: Record_): Html =>
-  html`${notice(`Done: ${actionTitle(visit.catalog, operation)}.`)}${'secret' in reply && notice('The secret is shown once. Copy it now.', true)}
-${operation.bulk_of && Array.isArray(reply.data) ? outcomes(visit, reply.data) : recordFacts(visit, reply)}${typeof reply.id === 'string' && hrefOf(visit.catalog, reply.id) && html`<p><a href="${hrefOf(visit.catalog, reply.id)}">Show it</a></p>`}`;
+/** Shows what an operation answered, where no page shows it again: a secret, a link, a number of records. @param of the id in its path */
+export function resultContent(
+  visit: DashboardVisit,
+  operation: Operation,
+  reply: Record_,
+  of: string | undefined,
+): Html {
+  const href = [reply.id, of].map((id) => typeof id === 'string' && hrefOf(visit.catalog, id)).find(Boolean);
+  return html`${notice(`Done: ${actionTitle(visit.catalog, operation)}.`)}${'secret' in reply && notice('The secret is shown once. Copy it now.', true)}
+${operation.bulk_of && Array.isArray(reply.data) ? outcomes(visit, reply.data) : recordFacts(visit, reply)}${href && html`<p><a href="${href}">Show it</a></p>`}`;
+}
 
 /** Says what became of each record that was sent in bulk, in their order. */
 const outcomes = ({ catalog }: DashboardVisit, data: Record_[]): Html =>

@@ -5,7 +5,7 @@ import { problemOf } from '../core/http/error_reply.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
-import { notFound } from '../core/values/problem.ts';
+import { notFound, Problem } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
@@ -15,7 +15,7 @@ import { mountAccount } from './account.ts';
 import { mountBankReport } from './bank_report.ts';
 import { boardPage } from './board.ts';
 import { campaignContent } from './campaign.ts';
-import { catalogOf, paramsOf } from './catalog.ts';
+import { catalogOf, paramsOf, prefixOf } from './catalog.ts';
 import { requireConfirmed } from './form_page.ts';
 import { type DashboardPage, sendDashboard, service } from './frame.ts';
 import { homePage } from './home.ts';
@@ -182,7 +182,8 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
     const { tag, id } = request.params as { tag: string; id: string };
     const operation = operationOf(visit, `${tag}.get`, true);
     const [param = 'id'] = paramsOf(operation);
-    const { record, content, chosen } = await readPage(visit, async (use, _, tx) => {
+    const next = visit.catalog.tagAfter(prefixOf(id) ?? '', tag);
+    const page = await readPage(visit, async (use, _, tx) => {
       const read: Reply = await use(operation.name, { params: { [param]: id }, query: expansionOf(operation) });
       visit.known.set(id, read);
       const [record] = (await withNames(visit, use, [read], read.program_id)) as [Reply];
@@ -193,13 +194,23 @@ function mountReads(app: FastifyInstance, visiting: Visiting): void {
           ? await make(visit, record, use, tx)
           : recordContent(visit, tag, id, record, await relatedContent(visit, use, tag, record)),
       };
+    }).catch((error) => {
+      if (error instanceof Problem && error.status === 404 && next) return undefined;
+      throw error;
     });
+    if (!page) return reply.redirect(`/dashboard/${next}/${id}`, 303);
+    const { record, content, chosen } = page;
     return sendDashboard(reply, visit, {
       title: titleOf(visit, tag, record),
       content: html`${doneNotice(visit)}${content}`,
       at: tag,
       chosen,
     });
+  });
+
+  app.get('/dashboard/*', async (request) => {
+    visiting(request);
+    throw notFound('page', request.url);
   });
 
   app.get('/dashboard/file/:name', async (request, reply) => {

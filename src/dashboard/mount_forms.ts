@@ -11,19 +11,10 @@ import { confirm } from './account.ts';
 import { currencyOf, decimalsIn, hasAmounts, integersIn } from './amounts.ts';
 import { actionTitle, paramsOf, schemaOf } from './catalog.ts';
 import { choicesFor, hasEmails, withFound } from './choices.ts';
-import {
-  bodyFields,
-  bulkBody,
-  formContent,
-  formFields,
-  inRow,
-  isConfirmed,
-  partsOf,
-  requireFewFields,
-  resultContent,
-} from './form_page.ts';
+import { formContent, isConfirmed, partsOf, requireFewFields, resultContent } from './form_page.ts';
 import { sendDashboard } from './frame.ts';
 import { inputOf, operationOf } from './input.ts';
+import { bodyFields, bulkBody, formFields, inRow } from './operation_fields.ts';
 import { backOf, pageIn } from './post_form.ts';
 import { mayRun, maySay, needsCode } from './roles.ts';
 import { hrefOf } from './values.ts';
@@ -37,7 +28,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     const { params, query } = inputOf(operation, request);
     const { only, back, ...given } = query;
     const { record, currency, choices, chosen } = await readPage(visit, async (use, chosen) => ({
-      choices: await choicesFor(visit, use, formFields(operation), { program_id: chosen.program_id }),
+      choices: await choicesFor(visit, use, formFields(operation, params), { program_id: chosen.program_id }),
       record: {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'
           ? await current(visit, use, operation, params)
@@ -47,8 +38,8 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       currency: await currencyFor(operation, () => currencyOf(visit, use, operation, { params, typed: given }, chosen)),
     }));
     const shown = (fields: Field[]) => decimalsIn(fields, typedOf(fields, record), currency);
-    const before = operation.method === 'PATCH' ? shown(bodyFields(operation)) : undefined;
-    const typed = { ...shown(formFields(operation)), ...given };
+    const before = operation.method === 'PATCH' ? shown(bodyFields(operation, params)) : undefined;
+    const typed = { ...shown(formFields(operation, params)), ...given };
     const content = formContent(visit, operation, {
       ...{ params, typed, before, currency },
       ...{ only: only?.split(','), back: pageIn(back), choices },
@@ -75,7 +66,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
       }));
       return read.currency;
     });
-    const fields = formFields(operation);
+    const fields = formFields(operation, parts.params);
     const again = async (problem: Problem | undefined, status: number) => {
       const { chosen, choices } = await readPage(visit, async (use, chosen) => ({
         choices: await choicesFor(visit, use, fields, { program_id: chosen.program_id }),
@@ -95,14 +86,14 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     parts.typed = withoutBlankRows(fields, parts.typed);
     try {
       const typed = await found(visit, fields, parts.typed);
-      const input = { params: parts.params, ...saidIn(operation, typed, parts.before, currency) };
+      const input = { params: parts.params, ...saidIn(operation, { ...parts, typed }, currency) };
       requireFields(visit, input.body);
       if (needsCode(operation, Object.keys(input.body)) && !isConfirmed(visit.session.confirmed_at))
         await requireCode(visit, sent.get('code') ?? '');
       const answer: Reply = await perform(visit, operation.name, input, form_key);
       const back = 'secret' in (answer ?? {}) ? undefined : backOf(sent, operation.name);
       if (back) return reply.redirect(back, 303);
-      return await answered(reply, visit, operation, answer);
+      return await answered(reply, visit, operation, answer, parts.params);
     } catch (error) {
       if (!(error instanceof Problem) || isOfPath(error, parts.params)) throw error;
       return again(operation.bulk_of ? inRow(error) : error, error.status);
@@ -111,13 +102,17 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
 }
 
 /** The query and the body that a form says. */
-function saidIn(operation: Operation, typed: Typed, before: Typed | undefined, currency: string) {
+function saidIn(
+  operation: Operation,
+  { params, typed, before }: Pick<ReturnType<typeof partsOf>, 'params' | 'typed' | 'before'>,
+  currency: string,
+) {
   const names = Object.keys(schemaOf(operation, 'query').properties ?? {});
   const query = Object.fromEntries(
     Object.entries(typed).filter(([name, value]) => names.includes(name) && value !== ''),
   );
-  const integers = (one: Typed) => integersIn(formFields(operation), one, currency);
-  const body = bodyOf(bodyFields(operation), integers(typed), before && integers(before));
+  const integers = (one: Typed) => integersIn(formFields(operation, params), one, currency);
+  const body = bodyOf(bodyFields(operation, params), integers(typed), before && integers(before));
   return { query, body: operation.bulk_of ? bulkBody(body) : body };
 }
 
@@ -168,6 +163,7 @@ async function answered(
   visit: DashboardVisit,
   operation: Operation,
   answer: Reply,
+  params: Record<string, string>,
 ): Promise<FastifyReply> {
   const list = visit.catalog.operations.get(`${operation.tag}.list`);
   if (answer?.deleted && list && paramsOf(list).length === 0)
@@ -179,7 +175,7 @@ async function answered(
   const { chosen } = await readPage(visit, async () => ({}));
   return sendDashboard(reply, visit, {
     title,
-    content: resultContent(visit, operation, answer ?? {}),
+    content: resultContent(visit, operation, answer ?? {}, params.id),
     at: operation.tag,
     chosen,
   });

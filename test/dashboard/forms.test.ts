@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Operation } from '../../src/core/resource/operation.ts';
 import { decimalsIn, integersIn } from '../../src/dashboard/amounts.ts';
-import { formFields } from '../../src/dashboard/form_page.ts';
+import { formFields } from '../../src/dashboard/operation_fields.ts';
 import { sections } from '../../src/dashboard/settings.ts';
 import { operations } from '../../src/operations.ts';
 import { bodyOf, typedOf } from '../../src/pages/form.ts';
@@ -222,6 +222,32 @@ t.test('records in bulk are rows, each with its outcome', async (t) => {
   const recorded = async (nth: number) =>
     (await shop.list('sales', `external_charge_id=ch_bulk_${nth}`))[0]?.amount_minor;
   t.same([await recorded(0), await recorded(1), await recorded(2)], [1_250, 700, undefined]);
+});
+
+t.test('credentials and accounts have the fields of what they are of', async (t) => {
+  const account = {
+    mode: 'live',
+    'credentials.name': 'Acme GmbH',
+    'credentials.iban': 'DE89370400440532013001',
+    'credentials.bic': 'COBADEFFXXX',
+  };
+  const wrong = await send('rails.put', { id: program_id, rail: 'bank_transfer' }, account);
+  t.match(wrong.page.html, /The account that pays\./);
+  t.match(wrong.sent.html, /id="field-credentials-iban"[^>]* aria-invalid="true"/);
+  const form = wrong.sent.forms.find(({ action }) => action.endsWith('rails.put'));
+  await owner.submit(form, { 'credentials.iban': 'DE89370400440532013000' });
+  t.match((await merchant.get(`/v1/programs/${program_id}/rails`)).data, [
+    { rail: 'bank_transfer', account: 'Acme GmbH' },
+  ]);
+  const stripe = await owner.get(`/dashboard/do/processors.put?id=${program_id}&processor=stripe`);
+  t.match(stripe.html, /name="credentials\.secret_key"/);
+  const asked = await owner.get(`/dashboard/do/rails.put?id=${program_id}`);
+  t.match(asked.html, /name="path:rail".*name="credentials\.0\.key"/s, 'pairs, until it is known what they are of');
+  const partner: Json = await shop.partner();
+  const paid = { method: 'paypal', 'details.email': 'ada@partner.example.com' };
+  const { sent } = await send('partners.put_payout_method', { id: partner.id }, paid);
+  t.equal(sent.status, 200, sent.text.slice(-300));
+  t.match(await merchant.get(`/v1/partners/${partner.id}/payout_method`), { method: 'paypal' });
 });
 
 t.test('metadata keeps what it holds, whatever of it is changed', async (t) => {

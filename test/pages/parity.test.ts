@@ -72,7 +72,13 @@ t.test('a record of another organization, and one that does not exist, is 404 on
     t.equal((await other.get(link)).status, 404, link);
     t.equal((await owner.get(link.replace(/.{6}$/, '000000'))).status, 404);
   }
-  t.equal((await owner.get('/dashboard/nothing')).status, 404);
+  for (const path of ['/dashboard/nothing', '/dashboard/a/b/c', '/dashboard/a/b/c/d']) {
+    const page = await owner.get(path);
+    t.match(page, { status: 404, headers: { 'content-type': /^text\/html/ } }, path);
+  }
+  // The ids of searches and scans begin alike.
+  const of_none = `fsc_${'0'.repeat(26)}`;
+  t.match(await owner.get(`/dashboard/searches/${of_none}`), { status: 404, path: `/dashboard/scans/${of_none}` });
   t.equal((await owner.get('/dashboard/see/partners.create')).status, 404);
 });
 

@@ -64,6 +64,11 @@ const Crypto = z
   });
 const ProviderAccount = z.strictObject({ account_id: text.min(3).max(128) });
 
+/** The details of all methods: those of one are some of them. */
+export const every_detail = z
+  .object({ email, ...Iban.shape, ...Account.shape, ...Crypto.shape, ...ProviderAccount.shape })
+  .partial();
+
 /** The schema of a method's details. */
 function detailsOf(method: PayoutMethodName, details: Record<string, string>): z.ZodType<Record<string, string>> {
   if (method === 'paypal') return z.strictObject({ email });

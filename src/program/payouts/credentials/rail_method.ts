@@ -28,7 +28,9 @@ const Debtor = z.strictObject({
   bic: bic.describe('The bank of the account.'),
 });
 
-const credentialsSchema = (rail: RailMethod): z.ZodObject => (isRailName(rail) ? rails[rail].credentials : Debtor);
+/** The fields of a rail's credentials. */
+export const credentialsSchema = (rail: RailMethod): z.ZodObject =>
+  isRailName(rail) ? rails[rail].credentials : Debtor;
 
 /** By rail: the fields of its credentials and what they are, in Markdown. */
 export const credentials_doc = rail_methods
