@@ -4,6 +4,7 @@ import { Problem } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { perform, type Reply } from '../pages/run.ts';
+import { filesOf, takeFiles } from '../pages/sent_files.ts';
 import { confirm } from './account.ts';
 import { codeField, isConfirmed } from './form_page.ts';
 import { sendDashboard } from './frame.ts';
@@ -22,11 +23,7 @@ ${codeField(visit)}<div><button>Upload the report</button></div></form>`;
 /** The file is read once it is known who sends it. */
 export function mountBankReport(app: FastifyInstance, visiting: Visiting): void {
   void app.register(async (scope) => {
-    scope.addContentTypeParser(
-      'multipart/form-data',
-      { parseAs: 'buffer' },
-      async (_: FastifyRequest, body: Buffer) => body,
-    );
+    takeFiles(scope);
     scope.post('/dashboard/bank_report/:id', { bodyLimit: 10 * 1024 * 1024 + 4_096 }, async (request, reply) => {
       const visit = visiting(request);
       const { id } = request.params as { id: string };
@@ -53,12 +50,8 @@ export function mountBankReport(app: FastifyInstance, visiting: Visiting): void 
   });
 }
 
-async function partsOf({ headers, body }: FastifyRequest): Promise<{ document: string; code: string }> {
-  if (!Buffer.isBuffer(body)) return { document: '', code: '' };
-  const type = headers['content-type'] ?? '';
-  const form = await new Response(new Uint8Array(body), { headers: { 'Content-Type': type } })
-    .formData()
-    .catch(() => new FormData());
+async function partsOf(request: FastifyRequest): Promise<{ document: string; code: string }> {
+  const form = await filesOf(request);
   const [document, code] = [form.get('document'), form.get('code')];
   return {
     document: document instanceof File ? await document.text() : '',

@@ -8,6 +8,7 @@ import { notFound } from '../core/values/problem.ts';
 import { html } from '../pages/html.ts';
 import { notice, sendHtml } from '../pages/layout.ts';
 import { readSessions, SignInFirst, takeForms } from '../pages/person.ts';
+import { takeFiles } from '../pages/sent_files.ts';
 import { mountSignIn } from '../pages/sign_in.ts';
 import { redeemMagicLink } from '../program/partners/magic_link.ts';
 import { mountEarnings } from './earnings.ts';
@@ -70,14 +71,6 @@ function mountPages(scope: FastifyInstance, visiting: Visiting, serving: Serving
       throw notFound('page', url);
     });
 }
-
-/** Takes a form that carries a file as it came: it is read once it is known who sends it (`sent_file.ts`). */
-const takeFiles = (scope: FastifyInstance): void =>
-  void scope.addContentTypeParser(
-    'multipart/form-data',
-    { parseAs: 'buffer' },
-    async (_: FastifyRequest, body: Buffer) => body,
-  );
 
 const languageOf = ({ headers }: FastifyRequest): string => wantedLanguage(null, headers['accept-language']);
 
