@@ -2,6 +2,7 @@
 import type { Operation } from '../core/resource/operation.ts';
 import { fractionDigits } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
+import { uncapitalized } from '../pages/format.ts';
 import { leavesOf } from '../pages/rows.ts';
 import type { Use } from '../pages/run.ts';
 import type { Field, Typed } from '../pages/schema_fields.ts';
@@ -107,7 +108,7 @@ export const withUnits = (fields: Field[], currency: string): Field[] =>
     const amount = has('currency')
       ? `In the currency of this form, such as ${such}.`
       : `In ${has('key') ? 'that currency' : own}, such as ${such}.`;
-    const of_kind = `${amount.charAt(0).toLowerCase()}${amount.slice(1)}`;
+    const of_kind = uncapitalized(amount);
     const hint = {
       money: amount,
       percent: 'In per cent, such as 20 or 12.5.',

@@ -54,6 +54,13 @@ function tagsByPrefix(operations: Operation[]): Map<string, string[]> {
 /** `part` of `part_01k…`; undefined of what is no id. */
 export const prefixOf = (id: string): string | undefined => /^(?:sample_)?([a-z_]+)_[0-9a-z]{26}$/.exec(id)?.[1];
 
+/** The parts of a scope, such as the program and the brand, that an operation can be narrowed to. */
+export function scopeFor(operation: Operation, scope: Record<string, unknown>): Record<string, string> {
+  const { properties = {} } = schemaOf(operation, 'query');
+  const known = Object.entries(scope).filter(([name, id]) => properties[name] && typeof id === 'string');
+  return Object.fromEntries(known) as Record<string, string>;
+}
+
 /** The path parameters of an operation. */
 export const paramsOf = ({ path }: Operation): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);

@@ -1,9 +1,9 @@
 /** Records that a field of a form names: chosen by their names where there are few, and found by an email address where there are many. */
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
-import type { Use } from '../pages/run.ts';
+import { insteadOf, type Use } from '../pages/run.ts';
 import type { Field, Typed } from '../pages/schema_fields.ts';
-import { nounOfTag, schemaOf } from './catalog.ts';
+import { nounOfTag, schemaOf, scopeFor } from './catalog.ts';
 import { titleOf } from './named.ts';
 import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
@@ -41,9 +41,8 @@ export async function choicesFor(
   for (const field of fields) {
     const list = listFor(visit, field);
     if (!list) continue;
-    const { properties = {}, required = [] } = schemaOf(list, 'query');
-    const query = Object.fromEntries(Object.entries(scope).filter(([one, id]) => properties[one] && id !== undefined));
-    if (required.some((one) => !(one in query))) continue;
+    const query = scopeFor(list, scope);
+    if (schemaOf(list, 'query').required?.some((one) => !(one in query))) continue;
     const { data, has_more } = await use(list.name, { query: { ...query, limit: most_choices } });
     const names = namesOf(visit, list.tag, data);
     // Names that are not each one's own, such as the day of a click, are no choice.
@@ -93,16 +92,12 @@ export async function withFound(
     const list = hasEmails([field], typed) ? listFor(visit, field) : undefined;
     if (!list) continue;
     const lines = (typed[field.name] ?? '').split('\n').map((line) => line.trim());
-    const known = schemaOf(list, 'query').properties ?? {};
     const found = await Promise.all(
       lines.map(async (email) => {
         if (!email.includes('@')) return email;
-        const query = { email, limit: 1, ...(known.program_id && program_id ? { program_id } : {}) };
+        const query = { email, limit: 1, ...scopeFor(list, { program_id }) };
         // A text that is no address belongs to nobody either.
-        const { data } = await use(list.name, { query }).catch((error) => {
-          if (error instanceof Problem && error.status === 400) return { data: [] };
-          throw error;
-        });
+        const { data } = await use(list.name, { query }).catch(insteadOf(400, { data: [] }));
         if (data[0]) return data[0].id;
         throw new Problem('invalid_parameter', `Nobody has the email address “${email}”.`, { param: field.name });
       }),

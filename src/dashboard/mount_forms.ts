@@ -27,8 +27,9 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     requireRole(visit, operation);
     const { params, query } = inputOf(operation, request);
     const { only, back, ...given } = query;
+    const fields = formFields(operation, params);
     const { record, currency, choices, chosen } = await readPage(visit, async (use, chosen) => ({
-      choices: await choicesFor(visit, use, formFields(operation, params), { program_id: chosen.program_id }),
+      choices: await choicesFor(visit, use, fields, { program_id: chosen.program_id }),
       record: {
         ...(operation.method === 'PATCH' || operation.method === 'PUT'
           ? await current(visit, use, operation, params)
@@ -39,7 +40,7 @@ export function mountForms(app: FastifyInstance, visiting: Visiting): void {
     }));
     const shown = (fields: Field[]) => decimalsIn(fields, typedOf(fields, record), currency);
     const before = operation.method === 'PATCH' ? shown(bodyFields(operation, params)) : undefined;
-    const typed = { ...shown(formFields(operation, params)), ...given };
+    const typed = { ...shown(fields), ...given };
     const content = formContent(visit, operation, {
       ...{ params, typed, before, currency },
       ...{ only: only?.split(','), back: pageIn(back), choices },

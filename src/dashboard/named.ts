@@ -1,10 +1,9 @@
 /** The names of records that others point to: of those that there are few of, read at once. */
-import { Problem } from '../core/values/problem.ts';
 import { dayText, money, words } from '../pages/format.ts';
-import type { Use } from '../pages/run.ts';
-import { nounOfTag, paramsOf, prefixOf, schemaOf } from './catalog.ts';
+import { insteadOf, type Use } from '../pages/run.ts';
+import { nounOfTag, paramsOf, prefixOf, schemaOf, scopeFor } from './catalog.ts';
 import { mayDo } from './roles.ts';
-import type { Record_ } from './values.ts';
+import { isRecord, nameIn, type Record_ } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 /** The lists that have few records, by the prefix of their ids. */
@@ -23,14 +22,6 @@ const most = 100;
 /** So many records are read one by one: of more, those of the lists that have few are read at once. */
 const most_alone = 8;
 
-/** The name that people know a record by; undefined where it has none. */
-export const nameIn = (record: Record_): string | undefined =>
-  ['name', 'email', 'handle', 'code', 'value', 'key']
-    .map((one) => record[one])
-    .find((one): one is string => typeof one === 'string' && one !== '');
-
-const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null;
-
 const titles = 'name email handle title code url subject event_type type'.split(' ');
 
 /** The title of a record's page: its name, or what it is, with its amount or its day. */
@@ -43,7 +34,7 @@ export function titleOf(visit: DashboardVisit, tag: string, record: Record_): st
   if (typeof amount_minor === 'number' && typeof currency === 'string')
     return `${noun} of ${money(amount_minor, currency, visit.reader)}${on}`;
   const { prospect } = record;
-  const of = isRecord(prospect) ? nameIn(prospect as Record_) : undefined;
+  const of = isRecord(prospect) ? nameIn(prospect) : undefined;
   if (of !== undefined) return `${noun} with ${of}`;
   return typeof created_at === 'string' ? `${noun} of ${dayText(created_at, visit.reader)}` : noun;
 }
@@ -73,11 +64,8 @@ export async function withNames(
     for (const prefix of new Set(open.map((id) => prefixOf(id) ?? ''))) {
       const list = catalog.operations.get(`${lists[prefix]}.list`);
       if (!list || !mayDo(role, list.scope)) continue;
-      const { properties = {}, required = [] } = schemaOf(list, 'query');
-      if (required.includes('program_id') && program_id === undefined) continue;
-      const { data } = await use(list.name, {
-        query: { limit: most, ...(properties.program_id && program_id !== undefined ? { program_id } : {}) },
-      });
+      if (schemaOf(list, 'query').required?.includes('program_id') && program_id === undefined) continue;
+      const { data } = await use(list.name, { query: { limit: most, ...scopeFor(list, { program_id }) } });
       for (const record of data as Record_[]) known.set(String(record.id), record);
     }
   return rows.map((row) => {
@@ -97,18 +85,14 @@ async function readAlone({ catalog, role }: DashboardVisit, use: Use, id: string
   const get = catalog.operations.get(`${catalog.tagOf(prefixOf(id) ?? '')}.get`);
   const [param, ...more] = get ? paramsOf(get) : [];
   if (!get || param === undefined || more.length > 0 || !mayDo(role, get.scope)) return undefined;
-  return use(get.name, { params: { [param]: id } }).catch((error) => {
-    if (error instanceof Problem && error.status === 404) return undefined;
-    throw error;
-  });
+  return use(get.name, { params: { [param]: id } }).catch(insteadOf(404, undefined));
 }
 
 /** The records that a row has beside its ids, with a name for those that have none: `Sale of $100.00`. */
 function titled(visit: DashboardVisit, row: Record_): Record_ {
-  const related = Object.entries(row).filter((entry): entry is [string, Record_] => {
-    const [name, value] = entry;
-    return typeof value === 'object' && value !== null && typeof row[`${name}_id`] === 'string';
-  });
+  const related = Object.entries(row).filter(
+    (entry): entry is [string, Record_] => isRecord(entry[1]) && typeof row[`${entry[0]}_id`] === 'string',
+  );
   return Object.fromEntries(
     related.map(([name, record]) => {
       const tag = visit.catalog.tagOf(prefixOf(String(record.id)) ?? '') ?? name;

@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
 import type { Column } from '../pages/table.ts';
-import { nameIn } from './named.ts';
 import { mayDo } from './roles.ts';
-import type { Record_ } from './values.ts';
+import { nameIn, type Record_ } from './values.ts';
 import type { DashboardVisit } from './visit.ts';
 
 export interface Picking {

@@ -30,6 +30,7 @@ export const recordFacts = (visit: DashboardVisit, { id, ...fields }: Record_, l
     empty.length > 0 && html`<p class="hint">Not set: ${empty.join(', ')}.</p>`
   }`;
 };
+
 /** Says what a form did that led here, and to which record. */
 export function doneNotice({ request, catalog }: DashboardVisit): Html | undefined {
   const { done = '', of = '' } = queryOf(request.query);

@@ -5,7 +5,7 @@ import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import type { Use } from '../pages/run.ts';
 import { below } from './below.ts';
-import { actionTitle, addressOf, createsOf, listTitle, paramsOf, schemaOf } from './catalog.ts';
+import { actionTitle, addressOf, createsOf, listTitle, paramsOf, schemaOf, scopeFor } from './catalog.ts';
 import { columnNames, expansionOf, formAddress, listTable } from './list_page.ts';
 import { withNames } from './named.ts';
 import { recordFacts } from './record_page.ts';
@@ -30,7 +30,7 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
   const same = [...(filter ? [filter] : []), `${record.object}_id`];
   const query = {
     ...(filter ? { [filter]: id } : {}),
-    ...scopeIn(record, Object.keys(properties)),
+    ...scopeFor(operation, { program_id: record.program_id, brand_id: record.brand_id }),
     ...(properties.limit ? { limit: few, ...expansionOf(operation, same) } : {}),
   };
   const params = Object.fromEntries(paramsOf(operation).map((param) => [param, id]));
@@ -65,15 +65,6 @@ async function relatedPart(visit: DashboardVisit, use: Use, line: string, record
       );
   return html`<h2>${title}</h2>${content}${form}${create && html`<p><a href="${formAddress(create, narrowed)}">${actionTitle(visit.catalog, create)}</a></p>`}${is_list && answer.has_more && html`<p><a href="${all}">All ${counted(answer.total_count, visit.reader)}</a></p>`}`;
 }
-
-/** The program and the brand of a record, where a list is of one. */
-const scopeIn = (record: Record_, properties: string[]): Record<string, string> =>
-  Object.fromEntries(
-    ['program_id', 'brand_id'].flatMap((name) => {
-      const id = record[name];
-      return properties.includes(name) && typeof id === 'string' ? [[name, id]] : [];
-    }),
-  );
 
 /** Returns whether what an operation makes can belong to the record, by the field that a list is narrowed by. */
 const isOf = (create: Operation, filter: string): boolean =>

@@ -6,6 +6,7 @@ import { Problem } from '../core/values/problem.ts';
 import { dayText, money, number, periodText, type Reader, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
+import { problemOfInput } from '../pages/run.ts';
 import { table } from '../pages/table.ts';
 import { filter_names } from '../program/reports/report.ts';
 import { listTitle, schemaOf } from './catalog.ts';
@@ -82,10 +83,7 @@ export async function reportsPage(visit: DashboardVisit) {
     const answer: Report | Problem = await use('reports.get', {
       params: { report },
       query: { ...window, ...filters },
-    }).catch((error) => {
-      if (error instanceof Problem && error.status === 400) return error;
-      throw error;
-    });
+    }).catch(problemOfInput);
     return { answer: answer instanceof Problem ? answer : await withRowNames(tx, answer, visit.reader), of };
   });
   const errors: Record<string, string> = wrong

@@ -1,9 +1,9 @@
 /** Finding a record by what people know it by; an id leads to its record by itself. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { Problem } from '../core/values/problem.ts';
 import type { Html } from '../pages/html.ts';
 import { html } from '../pages/html.ts';
+import { insteadOf } from '../pages/run.ts';
 import { listTitle } from './catalog.ts';
 import { listTable } from './list_page.ts';
 import { withNames } from './named.ts';
@@ -39,10 +39,8 @@ export async function searched(visit: DashboardVisit, q: string) {
     if (q === '' || program_id === undefined) return { found };
     for (const [name, filter] of searched_lists) {
       // A text that is no email address is looked for elsewhere.
-      const { data = [] } = await use(name, { query: { program_id, limit: 10, [filter]: q } }).catch((error) => {
-        if (error instanceof Problem && error.status === 400) return {};
-        throw error;
-      });
+      const query = { program_id, limit: 10, [filter]: q };
+      const { data } = await use(name, { query }).catch(insteadOf(400, { data: [] }));
       found.push({ operation: name, data: await withNames(visit, use, data, program_id) });
     }
     for (const [plural, ids] of searched_names) {

@@ -2,12 +2,12 @@
 import type { FastifyReply } from 'fastify';
 import type { Operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
-import { words } from '../pages/format.ts';
+import { capitalized, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
-import type { Reply, Use } from '../pages/run.ts';
+import { problemOfInput, type Reply, type Use } from '../pages/run.ts';
 import { chooser, noBrand } from './board.ts';
-import { actionTitle, addressOf, paramsOf, schemaOf } from './catalog.ts';
+import { actionTitle, addressOf, paramsOf, schemaOf, scopeFor } from './catalog.ts';
 import { choicesFor, withFound } from './choices.ts';
 import { chosenIn, filtersOf } from './filters.ts';
 import { sendDashboard, titleInMenu } from './frame.ts';
@@ -40,10 +40,7 @@ export async function see(reply: FastifyReply, visit: DashboardVisit, operation:
 }
 
 /** `Plan` of `Retrieve the plan`: the name of what is shown. */
-const viewTitle = (title: string): string => {
-  const noun = title.replace(/^Retrieve (?:an?|the) /, '');
-  return noun.charAt(0).toUpperCase() + noun.slice(1);
-};
+const viewTitle = (title: string): string => capitalized(title.replace(/^Retrieve (?:an?|the) /, ''));
 
 interface Asked {
   params: Record<string, string>;
@@ -67,15 +64,9 @@ const sendJson = (reply: FastifyReply, { tag }: Operation, file: object): Fastif
     .serializer(String)
     .send(JSON.stringify(file, null, 2));
 
-/** The parameters of a query that the page sets itself. */
-function scopeOf(operation: Operation, program_id: string | undefined): Record<string, string> {
-  const { properties = {} } = schemaOf(operation, 'query');
-  return properties.program_id && program_id !== undefined ? { program_id } : {};
-}
-
 async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
   const { params, given, program_id } = asked;
-  const query = { ...given, ...scopeOf(operation, program_id) };
+  const query = { ...given, ...scopeFor(operation, { program_id }) };
   const answer: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
   if (answer instanceof Problem) return asking(operation, { ...params, ...given }, answer);
   if (operation.name.endsWith('.export')) return { content: html``, file: answer };
@@ -86,7 +77,7 @@ async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, 
 async function seeList(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
   const { params, given, program_id } = asked;
   const { properties = {} } = schemaOf(operation, 'query');
-  const scope = scopeOf(operation, program_id);
+  const scope = scopeFor(operation, { program_id });
   const brands = await brandsFor(operation, use);
   if (brands?.length === 0) return { content: noBrand(visit) };
   const brand_id = given.brand_id ?? brands?.[0]?.id;
@@ -123,11 +114,6 @@ async function brandsFor(operation: Operation, use: Use): Promise<Record_[] | un
   const { data } = await use('brands.list', { query: { limit: 100 } });
   return data;
 }
-
-const problemOfInput = (error: unknown): Problem => {
-  if (error instanceof Problem && error.status === 400) return error;
-  throw error;
-};
 
 /** Asks for what a view needs to know. */
 const asking = (operation: Operation, given: Record<string, string>, problem: Problem): Seen => {

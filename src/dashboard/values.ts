@@ -1,8 +1,7 @@
 /** How the values of a record are shown. */
-import { Problem } from '../core/values/problem.ts';
 import { day, money, type Reader, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
-import type { Use } from '../pages/run.ts';
+import { insteadOf, type Use } from '../pages/run.ts';
 import { amounts_by_currency } from '../pages/schema_fields.ts';
 import { facts, table } from '../pages/table.ts';
 import { type Catalog, prefixOf } from './catalog.ts';
@@ -73,7 +72,7 @@ export function shown(
   );
 }
 
-const isRecord = (value: unknown): value is Record_ =>
+export const isRecord = (value: unknown): value is Record_ =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** An object with its fields, or a table of several; undefined of what goes deeper. */
@@ -104,14 +103,15 @@ function shownBelow(showing: Showing, name: string, value: unknown, record: Reco
 /** The names of fields are words; those that people gave stay as they are. */
 const nameOfKey = (key: string): string => (/^[a-z]+(?:_[a-z]+)*$/.test(key) ? words(key) : key);
 
-/** The name that stands in place of a record's id. */
-function nameOfRelated(name: string, related: unknown): string | undefined {
-  if (!name.endsWith('_id') || typeof related !== 'object' || related === null) return undefined;
-  const record = related as Record_;
-  return ['name', 'email', 'handle', 'code', 'value', 'key']
+/** The name that people know a record by; undefined where it has none. */
+export const nameIn = (record: Record_): string | undefined =>
+  ['name', 'email', 'handle', 'code', 'value', 'key']
     .map((one) => record[one])
-    .find((one) => typeof one === 'string' && one !== '') as string | undefined;
-}
+    .find((one): one is string => typeof one === 'string' && one !== '');
+
+/** The name that stands in place of a record's id. */
+const nameOfRelated = (name: string, related: unknown): string | undefined =>
+  name.endsWith('_id') && isRecord(related) ? nameIn(related) : undefined;
 
 /** Adds the record that an id in each row stands for, so that it is shown by its name. What is gone stays an id. */
 export const withNamed = (use: Use, rows: Record_[], name: string, plural: string): Promise<Record_[]> =>
@@ -119,10 +119,7 @@ export const withNamed = (use: Use, rows: Record_[], name: string, plural: strin
     rows.map(async (row) => {
       const id = row[`${name}_id`];
       if (typeof id !== 'string') return row;
-      const found = await use(`${plural}.get`, { params: { id } }).catch((error) => {
-        if (error instanceof Problem && error.status === 404) return undefined;
-        throw error;
-      });
+      const found = await use(`${plural}.get`, { params: { id } }).catch(insteadOf(404, undefined));
       return found === undefined ? row : { ...row, [name]: found };
     }),
   );

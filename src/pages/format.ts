@@ -93,4 +93,8 @@ export function words(name: string): string {
   return capitalized(said);
 }
 
+/** `URL` stays as it is. */
+export const uncapitalized = (text: string): string =>
+  /^[A-Z]{2}/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
+
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

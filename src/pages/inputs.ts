@@ -2,7 +2,7 @@
 import type { Problem } from '../core/values/problem.ts';
 import { choiceOf, controlAttributes, errorOf, type FieldParts, fieldId, fieldWith, hintOf, labelOf } from './field.ts';
 import { figures } from './form.ts';
-import { words } from './format.ts';
+import { uncapitalized, words } from './format.ts';
 import { type Html, html } from './html.ts';
 import { leavesOf, rowsOf } from './rows.ts';
 import type { Field, Typed } from './schema_fields.ts';
@@ -84,10 +84,6 @@ ${rows.map(({ fields }, nth) =>
 /** A text of the API's documentation, with the names of fields and values as words. */
 export const inWords = (text: string): string =>
   text.replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? `“${uncapitalized(words(code))}”` : code));
-
-/** `URL` stays as it is. */
-const uncapitalized = (text: string): string =>
-  /^[A-Z]{2}/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 
 const isName = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 

@@ -43,6 +43,20 @@ const most_looks = 25;
 
 // biome-ignore lint/suspicious/noExplicitAny: a reply of whatever operation
 export type Reply = any;
+/** A value in place of a problem of a status: of what is not there (404), or of what was typed wrong (400). */
+export const insteadOf =
+  <Value>(status: number, value: Value) =>
+  (error: unknown): Value => {
+    if (error instanceof Problem && error.status === status) return value;
+    throw error;
+  };
+
+/** The problem of an input, which a page says beside it. */
+export function problemOfInput(error: unknown): Problem {
+  if (error instanceof Problem && error.status === 400) return error;
+  throw error;
+}
+
 /** Runs a GET by its name, in the page's transaction. */
 export type Use = (name: string, input?: Input) => Promise<Reply>;
 
