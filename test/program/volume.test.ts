@@ -11,7 +11,7 @@ import { fresh, openShop } from '../shop.ts';
 // The rows are written past the requests, so that statements and totals do not know them.
 const rail = await startRail({ worker: false, audit: false });
 const many = 5_000;
-/** Pages of indexes that are one deeper, the roots of those that planning looks at, and what the session did before. */
+/** Pages that planning looks at, and what the session did before. */
 const more = 50;
 
 // At the end of each transaction that creates something: what it has touched until then.
@@ -33,15 +33,6 @@ for (const statement of [
 ])
   await rail.query(statement);
 
-const shop = await openShop(rail);
-const { organization_id } = shop.merchant;
-await shop.rule({ max_payments: 3 });
-await shop.rule({ priority: 1 });
-// A month whose sales decide the rate.
-const tiered = await openShop(rail, {}, shop.merchant);
-await tiered.rule({ tier_metric: 'revenue_minor', tiers: [{ from: 1, rate_value: 1_000 }] });
-const seller = await tiered.partner();
-
 /** The fewest blocks that it touches in some requests, of sessions that have planned their statements. */
 async function touched(create: () => Promise<unknown>): Promise<number> {
   const counts: number[] = [];
@@ -54,8 +45,18 @@ async function touched(create: () => Promise<unknown>): Promise<number> {
   return Math.min(...counts);
 }
 
-/** So many copies of a row, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
-async function copyTo(table: string, row: Json, differing: Record<string, string>): Promise<void> {
+interface Copies {
+  organization_id: string;
+  count?: number;
+}
+
+/** Copies a row of an organization so many times, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
+async function copyTo(
+  { organization_id, count = many }: Copies,
+  table: string,
+  row: Json,
+  differing: Record<string, string>,
+): Promise<void> {
   const [{ columns } = { columns: '' }] = await rail.query<{ columns: string }>(sql`
     select string_agg(quote_ident(a.attname), ', ') as columns from pg_attribute a
     where a.attrelid = ${table}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -67,31 +68,77 @@ async function copyTo(table: string, row: Json, differing: Record<string, string
     );
   const into = raw(table);
   await rail.query(sql`
-    insert into ${into} (${raw(columns)}) select ${raw(values.join())} from ${into} s, generate_series(1, ${many}) as n
+    insert into ${into} (${raw(columns)}) select ${raw(values.join())} from ${into} s, generate_series(1, ${count}::integer) as n
     where s.organization_id = ${organization_id} and s.id = ${row.id}`);
 }
 
 /** The same of a table whose changes are measured. */
-async function copy(table: string, row: Json, differing: Record<string, string>): Promise<void> {
+async function copy(copies: Copies, table: string, row: Json, differing: Record<string, string>): Promise<void> {
   const measured = raw(`program.${table}`);
   await rail.query(sql`alter table ${measured} disable trigger touched`);
-  await copyTo(`program.${table}`, row, differing);
+  await copyTo(copies, `program.${table}`, row, differing);
   await rail.query(sql`alter table ${measured} enable trigger touched`);
 }
 
-const partner = await shop.partner();
-const link = await shop.link(partner);
+/** A program with one of each object, and a month of sales that decides a rate. */
+async function openStore() {
+  const shop = await openShop(rail);
+  await shop.rule({ max_payments: 3 });
+  await shop.rule({ priority: 1 });
+  const tiered = await openShop(rail, {}, shop.merchant);
+  await tiered.rule({ tier_metric: 'revenue_minor', tiers: [{ from: 1, rate_value: 1_000 }] });
+  const seller = await tiered.partner();
+  const partner = await shop.partner();
+  const link = await shop.link(partner);
+  const customer = await shop.referred(partner);
+  const sale = await shop.sale({ customer_id: customer.id });
+  const [commission] = await shop.commissionsOf(sale);
+  const visitor_token = fresh('visitor');
+  const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+  const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7', user_agent });
+  await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') });
+  const [refund] = await shop.list('refunds');
+  return { shop, tiered, seller, partner, link, customer, sale, commission, visitor_token, click, refund };
+}
+
+/** Puts so many of each object under the same parents. */
+async function fill(
+  { shop, tiered, seller, ...rows }: Awaited<ReturnType<typeof openStore>>,
+  count = many,
+): Promise<void> {
+  const copies = { organization_id: shop.merchant.organization_id, count };
+  const of_many = {
+    sale_id: `(select x.id from program.sale x where x.organization_id = s.organization_id and x.program_id = s.program_id and x.external_charge_id = 'many ' || n and x.deleted_at is null)`,
+  };
+  const sold = await tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id });
+  for (const sale of [rows.sale, sold])
+    await copy(copies, 'sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
+  await rail.query(sql`analyze program.sale`);
+  await copy(copies, 'commission', rows.commission as Json, of_many);
+  await copy(copies, 'refund', rows.refund as Json, { external_refund_id: `'many ' || n`, amount_minor: '1' });
+  // And one of each of those sales: where all are of one, Postgres takes a sale for one with thousands.
+  const spread = { ...of_many, external_refund_id: `'spread ' || n`, amount_minor: '1' };
+  await copy(copies, 'refund', rows.refund as Json, spread);
+  await copy(copies, 'click', rows.click, {});
+  await copy(copies, 'customer', rows.customer, { email: `'many' || n || '@customer.example.com'` });
+  await copy(copies, 'partner', rows.partner, {
+    ...{ email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` },
+  });
+  await copy(copies, 'link', rows.link, { value: `'many' || n`, short_slug: `s.short_slug || n` });
+  // As workers do each minute.
+  await transaction(rail.store, { organization_id: null, request_id: null }, (tx) => foldTallies(tx, 1_000_000));
+  await rail.query(sql`analyze`);
+}
+
+// Another merchant's objects make the indexes as deep as they are behind the others.
+await fill(await openStore(), 1_000);
+const store = await openStore();
+const { shop, tiered, seller, partner, customer, sale, visitor_token, click } = store;
+const { organization_id } = shop.merchant;
 const other = await shop.partner();
-const customer = await shop.referred(partner);
-const sale = await shop.sale({ customer_id: customer.id });
 const another = await shop.sale({ customer_id: customer.id });
-const [commission] = await shop.commissionsOf(sale);
-const visitor_token = fresh('visitor');
-const user_agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7', user_agent });
 const visitor = await shop.customer({ click_id: click.id });
-await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') });
-const [refund] = await shop.list('refunds');
+await rail.query(sql`analyze`);
 
 const creates: Record<string, () => Promise<unknown>> = {
   'a sale of a partner whose tier depends on the month': () =>
@@ -130,24 +177,7 @@ let corrected = 0;
 const at_first: Record<string, number> = {};
 for (const [name, create] of Object.entries(creates)) at_first[name] = await touched(create);
 
-await copy('sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
-const sold = await tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id });
-await copy('sale', sold, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
-await rail.query(sql`analyze program.sale`);
-const of_many = {
-  sale_id: `(select x.id from program.sale x where x.organization_id = s.organization_id and x.program_id = s.program_id and x.external_charge_id = 'many ' || n and x.deleted_at is null)`,
-};
-await copy('commission', commission as Json, of_many);
-await copy('refund', refund as Json, { external_refund_id: `'many ' || n`, amount_minor: '1' });
-// And one of each of those sales: where all are of one, Postgres takes a sale for one with thousands.
-await copy('refund', refund as Json, { ...of_many, external_refund_id: `'spread ' || n`, amount_minor: '1' });
-await copy('click', click, {});
-await copy('customer', customer, { email: `'many' || n || '@customer.example.com'` });
-await copy('partner', partner, { email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` });
-await copy('link', link, { value: `'many' || n`, short_slug: `'many' || n` });
-// As workers do each minute.
-await transaction(rail.store, { organization_id: null, request_id: null }, (tx) => foldTallies(tx, 1_000_000));
-await rail.query(sql`analyze`);
+await fill(store);
 for (const [name, create] of Object.entries(creates))
   t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {
     const now = await touched(create);
@@ -180,8 +210,8 @@ t.test(`checks for fraud look at no more behind ${2 * many} others than behind $
   };
   const before: Record<string, number> = {};
   for (const [name, check] of Object.entries(checks)) before[name] = await checked(check);
-  await copy('sale', sale, { external_charge_id: `'more ' || n`, is_first_sale: 'false' });
-  await copy('click', click, {});
+  await copy({ organization_id }, 'sale', sale, { external_charge_id: `'more ' || n`, is_first_sale: 'false' });
+  await copy({ organization_id }, 'click', click, {});
   await rail.query(sql`analyze program.click, program.sale`);
   for (const [name, check] of Object.entries(checks)) {
     const now = await checked(check);
@@ -217,7 +247,7 @@ t.test(`an event looks at no more endpoints behind ${many} postbacks of another 
   );
   t.ok(own && postback);
   const before = await looked();
-  await copyTo('webhooks.endpoint', postback as Json, {});
+  await copyTo({ organization_id }, 'webhooks.endpoint', postback as Json, {});
   await rail.query(sql`analyze webhooks.endpoint`);
   const now = await looked();
   t.comment(`${before}, ${now}`);
