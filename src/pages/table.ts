@@ -1,4 +1,4 @@
-/** Tables of rows, with a word where there are none. */
+/** Tables of rows, with a word where there are none. On a narrow window each row is a card, which names its values by `data-name` (`style.css`). */
 import { type Html, html } from './html.ts';
 
 export interface Column<Row> {
@@ -15,7 +15,9 @@ export function table<Row>(label: string, columns: Column<Row>[], rows: Row[], n
   return html`<div class="table" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr>${columns.map((column) => html`<th scope="col"${right(column)}>${column.title}</th>`)}</tr></thead>
 <tbody>${rows.map(
-    (row) => html`<tr>${columns.map((column) => html`<td${right(column)}>${column.cell(row)}</td>`)}</tr>
+    (
+      row,
+    ) => html`<tr>${columns.map((column) => html`<td data-name="${column.title}"${right(column)}>${column.cell(row)}</td>`)}</tr>
 `,
   )}</tbody></table></div>`;
 }

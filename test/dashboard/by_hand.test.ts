@@ -1,5 +1,6 @@
 /** Pages of the dashboard that are made by hand, as a manager uses them: without scripts. */
 import t from 'tap';
+import { openTab } from '../browser.ts';
 import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import type { Form, Page } from '../pages/browse.ts';
 import { signedIn } from '../pages/people.ts';
@@ -143,6 +144,25 @@ t.test('a partner page has the balances and all that belongs to the partner', as
   t.match(page.text, /Audit.*Update a partner/);
   t.notMatch(page.html, 'Engines <b>');
   t.equal((await stranger.get(`/dashboard/partners/${partner.id}`)).status, 404);
+});
+
+t.test('on a phone each row of a table is a card, and nothing scrolls sideways', async (t) => {
+  const { page } = await openTab({ viewport: { width: 390, height: 900 } });
+  await page.goto(`${rail.address}${await owner.link()}`);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  for (const path of [`/partners/${partner.id}`, '/webhooks', '/reports?report=partners']) {
+    await page.goto(`${rail.address}/dashboard${path}`);
+    t.same(
+      await page.evaluate(`[...document.querySelectorAll('.table')]
+        .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map((one) => one.ariaLabel)`),
+      [],
+      path,
+    );
+    const names = await page.evaluate(`[...document.querySelectorAll('tbody tr')].filter((row) =>
+      [...row.cells].some((cell, nth) => cell.textContent !== '' && (cell.offsetHeight < 20 ||
+        getComputedStyle(cell, '::before').content !== JSON.stringify(row.closest('table').rows[0].cells[nth].textContent)))).length`);
+    t.equal(names, 0, `${path}: each value stands below the name of its column`);
+  }
 });
 
 t.test('a program that is new says what it needs, and nothing is shown by its id', async (t) => {
