@@ -10,6 +10,11 @@ function integer(least: number, most: number) {
 }
 const url = (protocol: RegExp, example: string) =>
   z.url({ protocol, abort: true, error: `must be a URL such as ${example}` });
+/** Links add a path to it. */
+const baseUrl = url(/^https?$/, 'https://rail.example.com').refine(
+  (given) => ['username', 'password', 'search', 'hash'].every((part) => new URL(given)[part as 'search'] === ''),
+  'must be a URL such as https://rail.example.com, without a user, ? and #',
+);
 const encoded = 'with special characters of the password percent-encoded (%23 for #)';
 const postgresUrl = url(/^postgres(ql)?$/, `postgres://rail:secret@db.example.com/rail, ${encoded}`);
 const nameServers = z
@@ -66,7 +71,7 @@ const Environment = z.object({
     .describe('Directory of the embedded Postgres, demo.json and the generated encryption key.'),
   PORT: integer(0, 65_535).default(3000).describe('Port of the API; 0 selects a free port.'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 in a container.'),
-  BASE_URL: url(/^https?$/, 'https://rail.example.com')
+  BASE_URL: baseUrl
     .optional()
     .describe(
       'URL that clients reach the API at, which links and emails contain. Webhooks cannot be sent to its host. Required by api and worker if HOST is 0.0.0.0 or ::. Unset: http://HOST:PORT.',

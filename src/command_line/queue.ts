@@ -36,7 +36,7 @@ function addJobCommands(rail: Command): void {
   withFilter(jobs.command('list'))
     .summary('lists jobs')
     .description(
-      'Lists jobs, those that were there first first, and why they failed. States: ready (runs as soon as a worker is free), running, later, retrying (failed, and runs again), ' +
+      'Lists jobs, the oldest first, and why they failed. States: ready (runs as soon as a worker is free), running, later, retrying (failed, and runs again), ' +
         'failed (failed every attempt; nothing runs it again), cancelled.',
     )
     .option('--limit <number>', 'number of jobs', integerUpTo(10_000), 50)

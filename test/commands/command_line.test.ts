@@ -105,6 +105,12 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent'],
     [{ RAIL_DEMO_MAIL: 'yes' }, 'RAIL_DEMO_MAIL: must be 0 or 1'],
     [{ BASE_URL: 'rail.example.com' }, 'BASE_URL: must be a URL such as https://rail.example.com'],
+    ...['https://me:pw@rail.example.com', 'https://rail.example.com/?a=1', 'https://rail.example.com/#a'].map(
+      (BASE_URL): [Record<string, string>, string] => [
+        { BASE_URL },
+        'BASE_URL: must be a URL such as https://rail.example.com, without a user, ? and #',
+      ],
+    ),
     [{ RAIL_WISE_URL: 'wise' }, 'RAIL_WISE_URL: must be a URL such as https://api.example.com'],
     [
       { DATABASE_URL: 'postgres://rail:a#b@db/rail' },

@@ -5,6 +5,11 @@ create or replace function webhooks.is_idle(lease_until timestamptz) returns boo
 language sql volatile
 return lease_until is null or lease_until < clock_timestamp();
 
+-- Returns whether a delivery is cancelled: its endpoint is off, or was off after the delivery took this place in its queue.
+create or replace function webhooks.is_cancelled(endpoint webhooks.endpoint, queue_position bigint) returns boolean
+language sql immutable
+return endpoint.status = 'disabled' or endpoint.deleted_at is not null or coalesce(queue_position < endpoint.cancelled_until, false);
+
 -- The key of the job for an endpoint's next run: one job a run, and not the key of the job whose run has just ended. That one may be about to
 -- be deleted together with others; add_jobs would touch its row, and of the two one would lose a deadlock.
 create or replace function webhooks.run_key(queue webhooks.endpoint_queue) returns text

@@ -118,7 +118,7 @@ begin
   return query
     select
       webhooks.endpoint_version(e.updated_at, e.previous_secret_expires_at), n.queue_position, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id, logged.traceparent,
-      e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
+      webhooks.is_cancelled(e, n.queue_position) or coalesce(n.request_body, logged.body) is null
     from webhooks.queued_delivery n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
     left join lateral (

@@ -43,7 +43,7 @@ end
 $$;
 
 -- The delivery sweep: retries that are due go to the ends of their endpoints' queues, in the order of their queue positions before.
--- `enqueued` is the number of them; the caller wakes the endpoints. Of the product whose deliveries have this prefix, so that only its
+-- Those from before their endpoint was last enabled are cancelled. `enqueued` is the number of both; the caller wakes the endpoints. Of the product whose deliveries have this prefix, so that only its
 -- partitions are read; null: of all.
 create or replace function webhooks.enqueue_due_retries(
   at timestamptz,
@@ -68,9 +68,9 @@ begin
   perform pg_advisory_xact_lock(2, 0);
 
   with due as (
-    select d.organization_id, d.id
+    select d.organization_id, d.id, webhooks.is_cancelled(e, d.queue_position) as cancelled
     from (
-      select w.organization_id, w.id, w.queue_position
+      select w.organization_id, w.id, w.endpoint_id, w.queue_position
       from webhooks.delivery w
       where w.next_attempt_at <= at
         and w.id >= first_id collate "C"
@@ -78,27 +78,31 @@ begin
       order by w.next_attempt_at
       limit most
     ) as d
+    join webhooks.endpoint e on e.organization_id = d.organization_id and e.id = d.endpoint_id
     order by d.queue_position
   ),
   numbered as materialized (
-    select due.organization_id, due.id, nextval('webhooks.queue_position') as queue_position
+    select due.organization_id, due.id, due.cancelled, nextval('webhooks.queue_position') as queue_position
     from due
   ),
   moved as (
     update webhooks.delivery d
-    set queue_position = n.queue_position, next_attempt_at = null, updated_at = now()
+    set
+      queue_position = n.queue_position, next_attempt_at = null, updated_at = now(),
+      status = case when n.cancelled then 'cancelled' else d.status end
     from numbered n
     where d.next_attempt_at <= at
       and d.organization_id = n.organization_id
       and d.id = n.id
-    returning d.organization_id, d.endpoint_id, d.queue_position, d.id, d.event_id, d.event_type, d.attempt, d.request_body
+    returning d.organization_id, d.endpoint_id, d.queue_position, d.id, d.event_id, d.event_type, d.attempt, d.request_body, n.cancelled
   ),
   queued as (
     insert into webhooks.queued_delivery (endpoint_id, queue_position, organization_id, delivery_id, event_id, event_type, attempt, request_body)
     select m.endpoint_id, m.queue_position, m.organization_id, m.id, m.event_id, m.event_type, m.attempt, m.request_body
     from moved m
+    where not m.cancelled
   )
-  select (select count(*) from moved), (select array_agg(distinct m.endpoint_id) from moved m)
+  select (select count(*) from moved), (select array_agg(distinct m.endpoint_id) from moved m where not m.cancelled)
   into enqueued, endpoint_ids;
 end
 $$;

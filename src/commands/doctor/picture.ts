@@ -1,7 +1,7 @@
 import { counted } from '../../core/doctor/amounts.ts';
 import type { Line, State } from '../../core/doctor/check.ts';
 
-const name_width = 28;
+const name_width = 32;
 const state_width = 9;
 const indent = ' '.repeat(state_width + name_width);
 /** A person reads no longer lines. */

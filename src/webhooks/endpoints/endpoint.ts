@@ -226,9 +226,11 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
   });
 }
 
-/** Events emitted while it was disabled are not delivered later, even those that are fanned out after this. */
-const fromNowOn = (tx: Tx): Promise<{ listens_from: number }> =>
-  tx.one(sql`select nextval('webhooks.event_position') as listens_from`);
+/** Events emitted while it was disabled are not delivered later, even those that are fanned out after this, and neither is what waited before. */
+const fromNowOn = (tx: Tx): Promise<{ listens_from: number; cancelled_until: number }> =>
+  tx.one(
+    sql`select nextval('webhooks.event_position') as listens_from, nextval('webhooks.queue_position') as cancelled_until`,
+  );
 
 export function disableEndpointOperation(policy: EventPolicy): Operation {
   const endpoints = endpointsOf(policy);
@@ -237,7 +239,8 @@ export function disableEndpointOperation(policy: EventPolicy): Operation {
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/disable',
     scope: 'webhooks:write',
-    summary: 'Disables an endpoint. Nothing more is sent to it, and pending deliveries are cancelled.',
+    summary:
+      'Disables an endpoint. Nothing more is sent to it, and pending deliveries are cancelled, at the latest when their next attempt would be due.',
     params: idParams,
     reply: endpoints.schema,
     test_keys: true,

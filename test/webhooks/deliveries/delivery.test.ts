@@ -173,16 +173,26 @@ t.test('sends nothing more to an endpoint that was deleted, and cancels what wai
   t.equal(receiver.received.length, 1);
 });
 
-t.test('cancels the retry of an endpoint that was disabled meanwhile', async (t) => {
-  const receiver = await startReceiver(() => 500);
-  const shop = await openShop(receiver.url);
-  await shop.sell();
-  const { id, next_attempt_at } = await shop.delivery(({ attempt }) => attempt === 1);
-  await rail.query(sql`update webhooks.endpoint set status = 'disabled' where id = ${shop.endpoint_id}`);
-  await rail.tick('webhooks/enqueue_due_retries', next_attempt_at);
-  await shop.delivery((each) => each.id === id && each.status === 'cancelled' && each.attempt === 1);
-  t.equal(receiver.received.length, 1);
-});
+for (const [when, change] of [
+  ['is disabled', ['disable']],
+  ['was disabled meanwhile, and is enabled again', ['disable', 'enable']],
+] as const)
+  t.test(`cancels the retry of an endpoint that ${when}`, async (t) => {
+    const receiver = await startReceiver(() => 500);
+    const shop = await openShop(receiver.url);
+    await shop.sell();
+    const { id, next_attempt_at } = await shop.delivery(({ attempt }) => attempt === 1);
+    for (const each of change) await shop.merchant.post(`/v1/webhook_endpoints/${shop.endpoint_id}/${each}`);
+    await rail.tick('webhooks/enqueue_due_retries', next_attempt_at);
+    await shop.delivery((each) => each.id === id && each.status === 'cancelled' && each.attempt === 1);
+    t.equal(receiver.received.length, 1);
+    if (change.length === 1) return;
+
+    await shop.sell();
+    await shop.delivery((each) => each.id !== id && each.attempt === 1);
+    await rail.tick('webhooks/enqueue_due_retries', next_attempt_at);
+    t.equal(receiver.received.length, 2, 'only what happened since');
+  });
 
 t.test('counts no attempt for a fault of ours, and goes on when it is mended', async (t) => {
   const receiver = await startReceiver();
