@@ -7,6 +7,7 @@ import { type Html, html } from '../pages/html.ts';
 import { hasFieldOf, inputs, inWords } from '../pages/inputs.ts';
 import { notice } from '../pages/layout.ts';
 import { leavesOf } from '../pages/rows.ts';
+import { problemsIn } from '../pages/run.ts';
 import { type Field, fieldsOf, type Typed } from '../pages/schema_fields.ts';
 import { table } from '../pages/table.ts';
 import { withUnits } from './amounts.ts';
@@ -52,7 +53,9 @@ export function formContent(visit: DashboardVisit, operation: Operation, state: 
   const fields = [...missing, ...own];
   const names = own.map(({ name }) => name);
   const title = actionTitle(visit.catalog, operation);
-  const said = problem && !hasFieldOf(fields, problem) && notice(problem.message, true);
+  const said = problemsIn(problem)
+    .filter((one) => !hasFieldOf(fields, one))
+    .map(({ message }) => notice(message, true));
   const back = state.back ?? (params.id === undefined ? undefined : hrefOf(visit.catalog, params.id));
   return html`${said}<form class="stacked" method="post" action="/dashboard/do/${operation.name}">
 ${own.some((field) => field.fields) && enterSends}<p class="hint">${operation.summary}</p>

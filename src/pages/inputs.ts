@@ -5,6 +5,7 @@ import { figures } from './form.ts';
 import { uncapitalized, words } from './format.ts';
 import { type Html, html } from './html.ts';
 import { leavesOf, rowsOf } from './rows.ts';
+import { problemsIn } from './run.ts';
 import type { Field, Typed } from './schema_fields.ts';
 
 interface FormState {
@@ -17,10 +18,11 @@ interface FormState {
 }
 
 /** The field that a problem is about: the one of its `param`, or the one that holds it. */
-const isAbout = ({ name }: Field, problem: Problem | undefined): boolean => {
-  const { param } = problem?.details ?? {};
-  return param !== undefined && (param === name || param.startsWith(`${name}.`));
-};
+const isAbout = ({ name }: Field, { details: { param } }: Problem): boolean =>
+  param !== undefined && (param === name || param.startsWith(`${name}.`));
+
+const problemOf = (field: Field, problem: Problem | undefined): Problem | undefined =>
+  problemsIn(problem).find((one) => isAbout(field, one));
 
 /** Returns whether a form has the field that a problem is about: else it is said above the form. */
 export const hasFieldOf = (fields: Field[], problem: Problem): boolean =>
@@ -31,13 +33,11 @@ export const inputs = (fields: Field[], state: FormState): Html => html`${fields
 
 /** @param row the number of the row that the field is in: hints stand in the first one alone */
 function input(field: Field, state: FormState, row?: number): Html {
-  const { typed, problem } = state;
+  const { typed } = state;
+  const problem = problemOf(field, state.problem);
   const value = typed[field.name] ?? '';
   if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
-  const error =
-    problem && isAbout(field, problem)
-      ? inWords(problem.message.replace(`'${field.name}'`, `“${field.label}”`))
-      : undefined;
+  const error = problem && inWords(problem.message.replace(`'${field.name}'`, `“${field.label}”`));
   const parts = { ...field, hint: row ? '' : inWords(field.description), error };
   if (field.fields)
     return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : error }, state, row);
@@ -52,7 +52,7 @@ const isUnmarked = ({ is_required }: Field, { is_update = false }: FormState): b
 
 /** Returns whether a problem is about a field of a row, where it is said then. */
 const isAboutRow = (field: Field, { typed, problem }: FormState): boolean =>
-  leavesOf([field], typed).some((leaf) => isAbout(leaf, problem));
+  leavesOf([field], typed).some((leaf) => problemOf(leaf, problem));
 
 function boxes({ name, options, names = {} }: Field, parts: FieldParts, value: string): Html {
   const chosen = new Set(value.split(/\s+/));

@@ -164,8 +164,22 @@ export function sendFile(visit: Visit, reply: FastifyReply, name: string, input:
   return sendStream(request, reply, { ...streamed, caller, store: lagging(store), kind: nounOf(operation) });
 }
 
+/** All that is wrong with an input, for a form that says each beside its field. As a problem of the API it is the first. */
+export class InputProblem extends Problem {
+  readonly all: Problem[];
+  constructor(all: Problem[]) {
+    const { code, message, details } = all[0] as Problem;
+    super(code, message, details);
+    this.all = all;
+  }
+}
+
+/** The problems that a form has to say. */
+export const problemsIn = (problem: Problem | undefined): Problem[] =>
+  problem instanceof InputProblem ? problem.all : problem ? [problem] : [];
+
 /** @throws Problem insufficient_scope, or what is wrong with the input */
-function check({ caller }: Visit, operation: Operation, { params = {}, query = {}, body }: Input) {
+export function check({ caller }: Visit, operation: Operation, { params = {}, query = {}, body }: Input) {
   for (const scope of [operation.scope, ...(operation.further_scopes ?? [])]) requireScope(caller.scopes, scope);
   const unstorable = pathOfUnstorable({ params, query, body });
   if (unstorable) throw unstorableText(unstorable.at(-1) ?? '');
@@ -184,6 +198,9 @@ function check({ caller }: Visit, operation: Operation, { params = {}, query = {
 
 function parsed(operation: Operation, part: 'params' | 'query' | 'body', input: unknown): unknown {
   const { error, data } = operation[part].safeParse(input ?? undefined);
-  if (error) throw validationProblem(error, part === 'query' ? 'querystring' : part, input);
+  if (error) {
+    const place = part === 'query' ? 'querystring' : part;
+    throw new InputProblem(error.issues.map((issue) => validationProblem({ issues: [issue] }, place, input)));
+  }
   return data;
 }

@@ -4,10 +4,10 @@ import type { FastifyRequest } from 'fastify';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { transaction } from '../core/postgres/transaction.ts';
 import { Problem } from '../core/values/problem.ts';
-import { perform } from '../pages/run.ts';
+import { check, operationOf, perform } from '../pages/run.ts';
 import { mailLinks } from '../pages/sign_in.ts';
 import type { Program } from '../program/programs/program.ts';
-import type { Question } from '../program/programs/questions.ts';
+import { checkAnswers, type Question } from '../program/programs/questions.ts';
 import { type Errors, errorsOf, one, type Typed, withScheme } from './fields.ts';
 import type { PortalTexts } from './texts/texts.ts';
 import type { Serving } from './visit.ts';
@@ -60,9 +60,6 @@ async function applyOnce(
   { hidden, texts, language }: Asked,
   typed: Typed,
 ): Promise<Errors | undefined> {
-  const { general } = texts;
-  if (one(typed, 'email') === undefined) return { email: general.required };
-  if (program.terms_url !== null && one(typed, 'terms') !== 'true') return { terms: general.required };
   const terms_version = one(typed, 'terms_version');
   const caller = { organization_id, api_key_id: '', mode: 'live' as const, scopes: ['applications:write'] };
   const given = (name: string) => (name === 'website_url' ? withScheme(one(typed, name)) : one(typed, name));
@@ -76,14 +73,8 @@ async function applyOnce(
     ...(hidden.rail_invitation === undefined ? {} : { invitation_token: hidden.rail_invitation }),
     ...(program.terms_url === null || terms_version === undefined ? {} : { terms_version }),
   };
-  try {
-    await perform({ ...serving, request, caller }, 'applications.create', { body }, one(typed, 'form_key'));
-    return undefined;
-  } catch (problem) {
-    if (problem instanceof Problem && problem.code === 'resource_already_exists') {
-      await remind(serving, request, { email: one(typed, 'email') as string, language });
-      return undefined;
-    }
+  const visit = { ...serving, request, caller };
+  const said = (problem: unknown): Errors => {
     const names = [...personal, ...program.questions.map(({ key }) => `answers.${key}`), 'terms'];
     return errorsOf(
       problem,
@@ -92,6 +83,32 @@ async function applyOnce(
       { terms_version: 'terms', group_invitation: 'email' },
       { terms_version: texts.terms.changed, group_invitation: texts.join.other_address },
     );
+  };
+  const is_unaccepted = program.terms_url !== null && one(typed, 'terms') !== 'true';
+  const errors: Errors = Object.assign(
+    is_unaccepted ? { terms: texts.general.required } : {},
+    ...[
+      () => check(visit, operationOf(visit, 'applications.create'), { body }),
+      ...program.questions.map((question) => () => checkAnswers([question], body.answers)),
+    ].map((look) => errorOf(look, said)),
+  );
+  if (Object.keys(errors).length > 0) return errors;
+  try {
+    await perform(visit, 'applications.create', { body }, one(typed, 'form_key'));
+    return undefined;
+  } catch (problem) {
+    if (!(problem instanceof Problem) || problem.code !== 'resource_already_exists') return said(problem);
+    await remind(serving, request, { email: one(typed, 'email') as string, language });
+    return undefined;
+  }
+}
+
+function errorOf(look: () => unknown, said: (problem: unknown) => Errors): Errors {
+  try {
+    look();
+    return {};
+  } catch (problem) {
+    return said(problem);
   }
 }
 

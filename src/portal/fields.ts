@@ -4,6 +4,7 @@ import { Problem } from '../core/values/problem.ts';
 import { choiceOf, controlAttributes, errorOf, fieldId, fieldWith, hintOf, labelOf } from '../pages/field.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
+import { problemsIn } from '../pages/run.ts';
 import type { PortalTexts } from './texts/texts.ts';
 
 export interface PortalField {
@@ -47,13 +48,15 @@ export function errorsOf(
   said: Readonly<Record<string, string>> = {},
 ): Errors {
   if (!(problem instanceof Problem) || problem.status >= 500 || problem.status === 429) throw problem;
-  const { param = '' } = problem.details;
-  const name =
-    named[param] ??
-    [...fields].sort((a, b) => b.length - a.length).find((one) => param === one || param.startsWith(`${one}.`));
-  if (name === undefined) return { '': `${general.failed}. ${textOf(problem, general)}` };
-  if (problem.code === 'missing_parameter') return { [name]: general.required };
-  return { [name]: problem.code === 'resource_already_exists' ? general.taken : (said[param] ?? general.invalid) };
+  const longest_first = [...fields].sort((a, b) => b.length - a.length);
+  const errors = problemsIn(problem).map((one): [name: string, error: string] => {
+    const { param = '' } = one.details;
+    const name = named[param] ?? longest_first.find((field) => param === field || param.startsWith(`${field}.`));
+    if (name === undefined) return ['', `${general.failed}. ${textOf(one, general)}`];
+    if (one.code === 'missing_parameter') return [name, general.required];
+    return [name, one.code === 'resource_already_exists' ? general.taken : (said[param] ?? general.invalid)];
+  });
+  return Object.fromEntries(errors);
 }
 
 /** Says in the partner's language why something was refused. What only English says, the request's log has. */

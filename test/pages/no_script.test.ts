@@ -38,7 +38,15 @@ t.test('join, approve, sign in, link, sale, payout: without scripts', async (t) 
   t.equal(refused.status, 400);
   const kept = formAt(refused, address);
   t.match(kept?.fields, { email, website_url: 'not a page', 'answers.audience': 'Bakers' });
-  t.match(refused.html, /This is required/);
+  t.same(
+    [...refused.html.matchAll(/id="field-([\w-]+)-error">([^<,.]+)/g)].map(([, field, error]) => [field, error]),
+    [
+      ['website_url', 'Type a web address'],
+      ['answers-adult', 'This is required'],
+      ['terms', 'This is required'],
+    ],
+    'all that is wrong is said at once',
+  );
   const filled = {
     ...kept?.fields,
     website_url: 'tea.example.com',

@@ -136,10 +136,15 @@ t.test('a form comes back with what was typed, and the error beside its field', 
   const program_id = (await world.fixture('programs')).id;
   const page = await owner.get(`/dashboard/do/partners.create?program_id=${program_id}`);
   const form = page.forms.find(({ action }) => action.endsWith('partners.create'));
-  const again = await owner.submit(form, { email: 'not an address', company_name: 'Lovelace "& Sons" <b>' });
+  const again = await owner.submit(form, {
+    email: 'not an address',
+    company_name: 'Lovelace "& Sons" <b>',
+    handle: '!',
+  });
   t.equal(again.status, 400);
   t.match(again.html, /id="field-email"[^>]* aria-invalid="true"/);
   t.match(again.html, /id="field-email-error">[^<]*email/);
+  t.match(again.html, /id="field-handle-error">/, 'all that is wrong is said at once');
   t.equal(
     again.forms.find(({ action }) => action.endsWith('partners.create'))?.fields.company_name,
     'Lovelace "& Sons" <b>',
