@@ -55,11 +55,13 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
     const wrong = (errors: Errors, status: number) => show(reply, visit, {}, { kind, typed, errors }, status);
     if (changes >= most_changes_a_day) return wrong({ '': me.texts.general.too_many }, 429);
     const [first = 'iban'] = account.details;
-    if (withoutBlanks(one(typed, first)) !== withoutBlanks(one(typed, 'again')))
-      return wrong({ again: me.texts.payout_method.differs }, 400);
     const details = Object.fromEntries(account.details.map((name) => [name, one(typed, name) ?? '']));
-    const missing = account.details.find((name) => details[name] === '');
-    if (missing) return wrong({ [missing]: me.texts.general.required }, 400);
+    const missing = account.details.filter((name) => details[name] === '');
+    const differs = withoutBlanks(one(typed, first)) !== withoutBlanks(one(typed, 'again'));
+    if (differs || missing.length > 0) {
+      const errors = Object.fromEntries(missing.map((name) => [name, me.texts.general.required]));
+      return wrong(differs ? { ...errors, again: me.texts.payout_method.differs } : errors, 400);
+    }
     try {
       const body = { method: account.method, details };
       await perform(

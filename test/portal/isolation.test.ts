@@ -207,6 +207,8 @@ t.test('the role of the portal sees the rows of one partner, whatever a statemen
   t.ok(theirs.ids.length > 0);
 });
 
+const paypal = (email: string) => ({ email, again: email });
+
 t.test('a form takes no Idempotency-Key from a request to the API', async (t) => {
   const shop = await openShop(rail);
   const address = `/join/${shop.program.subdomain}`;
@@ -219,6 +221,27 @@ t.test('a form takes no Idempotency-Key from a request to the API', async (t) =>
   const body = { program_id: shop.program_id, name: 'Recorded' };
   const made = await shop.merchant.request('POST', '/v1/groups', body, { 'Idempotency-Key': key });
   t.equal(made.status, 201, JSON.stringify(made.body));
+});
+
+t.test('a form of a partner that is sent again after another one sets nothing back', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  const browser = await signedIn(shop, partner.id, rail.address);
+  for (const [path, first, second] of [
+    ['/portal/payout_method?method=paypal', paypal('one@example.com'), paypal('two@example.com')],
+    ['/portal/notifications', { language_code: 'de' }, { language_code: 'fr' }],
+  ] as const) {
+    const form = async () => formAt(await browser.get(path), path.split('?')[0] as string);
+    const [one, two] = [await form(), await form()];
+    for (const [sent, typed] of [
+      [one, first],
+      [two, second],
+      [one, first],
+    ] as const)
+      t.match((await browser.submit(sent, typed)).path, 'done=saved');
+  }
+  t.match(await shop.merchant.get(`/v1/partners/${partner.id}/payout_method`), { hint: 'two' });
+  t.match(await shop.merchant.get(`/v1/partners/${partner.id}`), { language_code: 'fr' });
 });
 
 t.test('a form with as many names as its body has room for is read once from first to last', (t) => {

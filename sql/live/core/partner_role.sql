@@ -50,13 +50,13 @@ as $$
 $$;
 
 -- Opens the transaction of a partner: see core.open_request.
-create or replace function core.open_partner_request(organization text, partner text, most_ms integer default null)
+create or replace function core.open_partner_request(organization text, partner text, most_ms integer default null, idempotency_key text default null)
 returns table (now timestamptz, in_flight boolean, fingerprint bytea, status integer, reply bytea)
 language plpgsql volatile
 as $$
 begin
   perform set_config('rail.partner_id', partner, true);
-  return query select r.now, r.in_flight, r.fingerprint, r.status, r.reply from core.open_request(organization, null, most_ms) r;
+  return query select r.now, r.in_flight, r.fingerprint, r.status, r.reply from core.open_request(organization, idempotency_key, most_ms) r;
   perform set_config('role', 'rail_partner', true);
 end
 $$;

@@ -399,7 +399,7 @@ export const opening = ({ organization_id, partner_id, idempotency_key, asked }:
   if (organization_id === null)
     return sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`;
   if (partner_id !== undefined)
-    return sql`select now, in_flight, fingerprint, status, reply from core.open_partner_request(${organization_id}, ${partner_id}, ${asked?.most_ms ?? null})`;
+    return sql`select now, in_flight, fingerprint, status, reply from core.open_partner_request(${organization_id}, ${partner_id}, ${asked?.most_ms ?? null}, ${idempotency_key ?? null})`;
   return sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null}, ${asked?.most_ms ?? null})`;
 };
 
