@@ -18,6 +18,7 @@ import { emitRefund, refundOperations } from './refund_sale.ts';
 import { undecided } from './sales/decision.ts';
 import { amount_fields, netAmount } from './sales/net_amount.ts';
 import { refuseNegativeNet } from './sales/new_sale.ts';
+import { retryRefunds } from './sales/refund.ts';
 import {
   type AttributedSale,
   emitUpdated,
@@ -89,6 +90,7 @@ export async function correct(
     ...(reassigned ? { partner_id, ...(await visitOf(tx, customer, partner_id)), coupon_id: null } : {}),
   });
   await followStatus(tx, customer, before, after);
+  if (after.amount_minor > before.amount_minor) await retryRefunds(tx, after);
   if (reassigned) await noteDecision(tx, after, { by: 'correction', ...undecided });
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;

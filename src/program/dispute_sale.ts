@@ -23,6 +23,7 @@ import {
 } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { isAttributed, lockSale, type Sale } from './sales/sale.ts';
+import { refuseToldDispute } from './sales/told.ts';
 
 /** Records a dispute, and its effects: commissions on hold while it is open, then a refund or their release. */
 export const disputeOperations: Operation[] = [
@@ -33,7 +34,7 @@ export const disputeOperations: Operation[] = [
     path: '/v1/disputes',
     scope: 'sales:write',
     summary: 'Records that a customer disputes a charge at their bank.',
-    doc: 'The unpaid commissions of the sale are put on hold, whole also where a part of the amount is disputed, and a risk flag of the kind `dispute` is raised. What is paid or in a payout that was sent is not changed: if the dispute is lost, a clawback takes it back. `external_dispute_id` or an idempotency key makes it safe to repeat.',
+    doc: 'The unpaid commissions of the sale are put on hold, whole also where a part of the amount is disputed, and a risk flag of the kind `dispute` is raised. What is paid or in a payout that was sent is not changed: if the dispute is lost, a clawback takes it back. `external_dispute_id` or an idempotency key makes it safe to repeat. A dispute without an id is taken for one of the same sale and amount that a connected billing processor tells within 7 days, and answers 409 if that came first.',
     body: NewDispute,
     details: { reason: textDetail(1000) },
     reply: withWarnings(disputes.record, 'DisputeOpened', 'The dispute.'),
@@ -41,6 +42,9 @@ export const disputeOperations: Operation[] = [
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
       const { sale } = await lockSale(tx, body.sale_id, { param: 'sale_id' });
+      const { external_dispute_id, opened_at: at = tx.now } = body;
+      if (external_dispute_id === undefined)
+        await refuseToldDispute(tx, sale, { amount_minor: disputedAmount(body, sale), at });
       return openDispute(tx, sale, body);
     },
   }),

@@ -15,7 +15,7 @@ import {
   createCustomer,
   customers,
   identityDetails,
-  releaseLater,
+  releaseCustomer,
 } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { endSelfReferral } from './customers/self_referral.ts';
@@ -231,7 +231,7 @@ async function writePayer(
   if (!customer) return attribution && newCustomer(tx, program, body, attribution, credit.payer.referred?.referral);
   const changes = { ...missing, ...binding, ...(place.is_first_sale ? firstPayment(customer, draft) : {}) };
   if (missing?.email) assessLater(tx, 'customer', customer.id);
-  if (missing?.external_customer_id) releaseLater(tx, program, customer);
+  if (missing?.external_customer_id) releaseCustomer(tx, program, customer);
   return Object.keys(changes).length === 0 ? customer : customers.update(tx, customer.id, changes);
 }
 

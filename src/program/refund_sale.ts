@@ -15,6 +15,7 @@ import { correctSalesAfterRefund } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { programs } from './programs/program.ts';
+import { releaseWaiting } from './programs/release_later.ts';
 import {
   NewRefund,
   type Refund,
@@ -22,6 +23,7 @@ import {
   refunds,
   refuseImpossibleTime,
   refuseRepeatedRefund,
+  retryRefunds,
 } from './sales/refund.ts';
 import {
   type AttributedSale,
@@ -33,6 +35,7 @@ import {
   saleStatus,
   sales,
 } from './sales/sale.ts';
+import { refuseToldRefund } from './sales/told.ts';
 
 /** Records a refund or its reversal, and the effects: the sale's status, the customer's, and the commissions. */
 export const refundOperations: Operation[] = [
@@ -42,7 +45,7 @@ export const refundOperations: Operation[] = [
     path: '/v1/sales/{id}/refund',
     scope: 'sales:write',
     summary: 'Refunds a sale, in whole or in part.',
-    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced in proportion, also an amount that was edited by hand, or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
+    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Where a connected billing processor tells its refunds too, send its id: a refund without an id is taken for one of the same sale and amount that the processor tells within 7 days, and answers 409 if that came first. Unpaid commissions are reduced in proportion, also an amount that was edited by hand, or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
     params: idParams,
     body: NewRefund.default({}),
     details: { reason: textDetail(1000) },
@@ -50,7 +53,13 @@ export const refundOperations: Operation[] = [
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
       const { sale, customer } = await lockSale(tx, params.id);
-      return (await refundSale(tx, sale, customer, body)).sale;
+      const { external_refund_id } = body;
+      if (external_refund_id === undefined) await refuseToldRefund(tx, sale, body);
+      const refunded = await refundSale(tx, sale, customer, body);
+      // The processor may have told before that it failed.
+      if (external_refund_id !== undefined)
+        await releaseWaiting(tx, sale.program_id, sql`t.waiting_for = ${external_refund_id}`);
+      return refunded.sale;
     },
   }),
   operation({
@@ -125,6 +134,7 @@ export async function reverseRefund(
     await followRefunds(tx, sale, customer, 'refund_reversed', refund);
     await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
+  await retryRefunds(tx, sale);
   return refund;
 }
 

@@ -23,6 +23,7 @@ import { links } from '../partners/link.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, processors, programs } from '../programs/program.ts';
+import { releaseLater } from '../programs/release_later.ts';
 import { totalOf } from '../programs/tally.ts';
 import { type Referral, referrals, tracked_by_values } from '../tracking/referral.ts';
 
@@ -214,15 +215,13 @@ export async function createCustomer(
   );
   if (!customer) throw takenExternalId(await customerByExternalId(tx, program.id, fields.external_customer_id ?? ''));
   assessLater(tx, 'customer', customer.id);
-  releaseLater(tx, program, customer);
+  releaseCustomer(tx, program, customer);
   return customer;
 }
 
 /** Has worked on what a billing processor sent about the customer before, now that a partner is credited. */
-export function releaseLater(tx: Tx, { id: program_id, processor }: Program, { external_customer_id }: Customer): void {
-  if (processor === null || external_customer_id === null) return;
-  const { organization_id } = tx;
-  tx.enqueue('program/release_processor_events', { organization_id, program_id, external_customer_id });
+export function releaseCustomer(tx: Tx, { id, processor }: Program, { external_customer_id }: Customer): void {
+  if (processor !== null && external_customer_id !== null) releaseLater(tx, id, [external_customer_id]);
 }
 
 export const takenExternalId = (existing: Customer | undefined): Problem =>

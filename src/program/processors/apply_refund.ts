@@ -8,10 +8,11 @@ import { customers } from '../customers/customer.ts';
 import { disputeOperations } from '../dispute_sale.ts';
 import { refundOperations } from '../refund_sale.ts';
 import { type Dispute, disputes } from '../sales/dispute.ts';
-import { refunds } from '../sales/refund.ts';
-import { type Sale, sales } from '../sales/sale.ts';
+import { type Refund, refunds } from '../sales/refund.ts';
+import { lockSale, type Sale, sales } from '../sales/sale.ts';
+import { nameDispute, nameRefund } from '../sales/told.ts';
 import { followSubscriptions } from './apply_customer.ts';
-import { definite, existingOf, failed } from './apply_sale.ts';
+import { definite, failed } from './apply_sale.ts';
 import { release } from './inbox.ts';
 import {
   type Applying,
@@ -65,22 +66,38 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
   const sale = await saleOf(applying, fact.of, fact.currency);
   if (isOutcome(sale)) return sale;
   const known = await findKnown(applying, external_refund_id);
+  if (known?.object_id && (status === 'succeeded' || known.state === 'failed')) return done(known.object_id);
+  const recorded = known?.object_id ?? (await recordedBefore(applying, sale, fact));
   if (status === 'failed') {
-    if (!known?.object_id) {
-      // If it never succeeded, nothing was taken; if that is still to come, it is taken and given back then.
-      await know(applying, [external_refund_id], { object_id: null, state: 'failed', at });
-      return ignored('refund_failed', 'The refund failed, and nothing was taken for it.');
-    }
-    if (known.state === 'failed') return done(known.object_id);
-    return reversed(applying, sale, known.object_id, fact);
+    if (recorded) return reversed(applying, sale, recorded, fact);
+    // If it never succeeded, nothing was taken; if a request or an event is still to tell it, it is taken and given back then.
+    await know(applying, [external_refund_id], { object_id: null, state: 'failed', at });
+    const refusal = ignored('refund_failed', 'The refund failed, and nothing was taken for it.');
+    return { ...refusal, waiting_for: external_refund_id };
   }
-  if (known?.object_id) return done(known.object_id);
-  const refund_id = await refunded(applying, sale, fact);
+  const refund_id = recorded ?? (await refunded(applying, sale, fact));
   if (typeof refund_id !== 'string') return refund_id;
   if (known?.state === 'failed') return reversed(applying, sale, refund_id, fact);
   await know(applying, [external_refund_id], { object_id: refund_id, state: 'succeeded', at });
   return done(refund_id);
 }
+
+/** The refund that a request recorded: by the processor's id, or without an id, which it gets. */
+async function recordedBefore(
+  { tx, program }: Applying,
+  { id }: Sale,
+  { external_refund_id, amount_minor, refunded_at: at }: Extract<Fact, { kind: 'refund' }>,
+): Promise<string | undefined> {
+  const { sale } = await lockSale(tx, id);
+  const named = await refundOf(tx, program.id, external_refund_id);
+  return (named ?? (await nameRefund(tx, sale, { amount_minor, at: after(sale, at) }, external_refund_id)))?.id;
+}
+
+const refundOf = (tx: Tx, program_id: string, external_refund_id: string): Promise<Refund | undefined> =>
+  refunds.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_refund_id = ${external_refund_id}`,
+  );
 
 async function refunded(
   { tx, program, by, services }: Applying,
@@ -94,15 +111,10 @@ async function refunded(
     { params: { id: sale.id }, body },
   );
   if (reply instanceof Problem) {
-    const existing = existingOf(reply);
-    if (existing) return existing.id;
     const refusal = reply.code === 'sale_already_refunded' ? ignored(reply.code, reply.message) : failed(reply);
     return { ...refusal, waiting_for: of };
   }
-  const refund = await refunds.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_refund_id = ${external_refund_id}`,
-  );
+  const refund = await refundOf(tx, program.id, external_refund_id);
   return refund?.id ?? failed(new Problem('internal_error', 'The refund was recorded, and is not found.'));
 }
 
@@ -159,6 +171,9 @@ async function openedDispute(
   const found = await disputeOf(tx, program.id, external_dispute_id);
   if (found) return found;
   const disputed = Math.min(amount_minor, sale.amount_minor);
+  const locked = await lockSale(tx, sale.id);
+  const named = await nameDispute(tx, locked.sale, { amount_minor: disputed, at: opened_at }, external_dispute_id);
+  if (named) return named;
   const body = definite({ sale_id: sale.id, amount_minor: disputed, external_dispute_id, reason, opened_at });
   return perform<Dispute>(tx, { operation: openOperation, by, services }, { body });
 }

@@ -124,8 +124,8 @@ export function workLater(tx: Tx, program_id: string, queues: string[]): void {
 /** The key of the job of a queue: one waits at most. */
 export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
 
-/** Reasons that may be gone: nobody was credited, or nothing was left of a sale to refund. */
-const released_reasons = ['unattributed', 'sale_already_refunded', 'refund_exceeds_sale'];
+/** Reasons that may be gone: nobody was credited, nothing was left of a sale to refund, or a refund that failed was not recorded. */
+const released_reasons = ['unattributed', 'sale_already_refunded', 'refund_exceeds_sale', 'refund_failed'];
 
 /**
  * Works on what waited for ids that are known now. Charges of a customer who was not known are among them, and refunds of what was refunded otherwise.

@@ -18,6 +18,7 @@ import { minor, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
+import { releaseWaiting } from '../programs/release_later.ts';
 import { type Sale, sales } from './sale.ts';
 
 export const refunds = resource({
@@ -136,6 +137,18 @@ export async function refuseRepeatedRefund(tx: Tx, sale: Sale, external_refund_i
     existing,
   );
 }
+
+/** Has refunds worked on again that a billing processor told and that were refused because too little was left of the sale. */
+export const retryRefunds = (tx: Tx, { id, program_id, external_charge_id }: Sale): Promise<void> =>
+  releaseWaiting(
+    tx,
+    program_id,
+    sql`t.reason in ('sale_already_refunded', 'refund_exceeds_sale') and t.waiting_for = any(
+      array(
+        select o.external_id from program.processor_object o where o.organization_id = ${tx.organization_id} and o.object_id = ${id}
+      ) || ${external_charge_id}::text
+    )`,
+  );
 
 /** Deletes the refunds of a deleted sale: their ids are free again. */
 export const deleteRefunds = (tx: Tx, { id: sale_id }: Sale) =>
