@@ -94,6 +94,20 @@ t.test('an address that no page has answers a page', async (t) => {
     t.equal(page.status, 404, path);
     t.match(page.html, '<h1>Not found</h1>', path);
   }
+  for (const path of [
+    '/r/%00',
+    '/r/%ff',
+    '/join/%00',
+    '/portal/%E0%A4%A',
+    '/dashboard/%ff',
+    '/docs/%ff',
+    '/%ff?a=%ff',
+  ]) {
+    const page = await browse(rail.address).get(path);
+    t.equal(page.status, 400, path);
+    t.match(page.html, /<h1>(?:Page not found|This did not work)</, path);
+  }
+  t.match((await browse(rail.address).get('/v1/%ff')).headers, { 'content-type': /json/ }, 'the API answers as always');
 });
 
 t.test('fields that name another partner or program change nothing of theirs', async (t) => {

@@ -15,17 +15,26 @@ import { responseHeaders } from './response_headers.ts';
 /** An import of `node:http` would have Node load its `fetch`. */
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
-/** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
+/** Answers a request with what was thrown while it was handled, people who browse by a page. Unexpected errors are logged, and answer 500. */
 export function replyWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error, request);
-  return problem.code === 'route_not_found' && isBrowsing(request)
-    ? sendPlainPage(reply, 404, no_page)
-    : sendProblem(problem, reply);
+  const is_page = problem.code === 'route_not_found' || !of_api.test(request.url);
+  if (!is_page || !isBrowsing(request)) return sendProblem(problem, reply);
+  reply.headers(problem.details.headers ?? {});
+  return sendPlainPage(reply, problem.status, problem.status < 500 ? no_page : not_now);
 }
+
+/** The paths whose errors are JSON for whoever asks. */
+const of_api = /^\/(?:recruitment\/)?v1\//;
 
 const no_page = {
   title: 'Page not found',
   text: 'There is no page at this address. Check the address. The documentation is at /docs.',
+};
+
+const not_now = {
+  title: 'Not available',
+  text: 'The service cannot answer at the moment. Try again in a minute.',
 };
 
 /** Returns what was thrown as a problem. Unexpected errors are logged. */
