@@ -7,6 +7,7 @@ import { endRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
 import { createPartner } from './partners/create_partner.ts';
 import { groups, groupToJoin } from './partners/group.ts';
 import { mailPartner } from './partners/mails/mail_partner.ts';
+import { rateIn } from './partners/mails/rate_text.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { normaliseEmail } from './partners/self_referral.ts';
 import { updatePartner } from './partners/update_partner.ts';
@@ -112,8 +113,6 @@ export interface Activation {
   /** The profile of a new partner. */
   profile: Partial<Pick<Partner, 'display_name' | 'website_url' | 'country_code'>>;
   terms: AgreedTerms;
-  /** The name of the rule and the bonus. */
-  title: string;
 }
 
 interface Activated {
@@ -130,7 +129,7 @@ interface Activated {
  * and the upfront fee where they were agreed. @throws ActivationRefused
  */
 export async function activatePartner(tx: Tx, activation: Activation): Promise<Activated> {
-  const { program_id, terms, title } = activation;
+  const { program_id, terms } = activation;
   const program = await linkedProgram(tx, program_id);
   if (terms.rate_type === 'fixed' && terms.currency !== program.currency) {
     throw new ActivationRefused('currency_mismatch');
@@ -143,8 +142,8 @@ export async function activatePartner(tx: Tx, activation: Activation): Promise<A
   }
   const agreed = ruleOf(terms);
   await endRulesOfPartner(tx, partner, agreed.starts_at);
-  const rule = await insertRuleOfPartner(tx, partner.id, { ...agreed, program_id, name: title });
-  const bonus_id = await payUpfront(tx, partner, terms, title);
+  const rule = await insertRuleOfPartner(tx, partner.id, { ...agreed, program_id, name: nameOf(terms) });
+  const bonus_id = await payUpfront(tx, partner, terms);
   return { partner_id: partner.id, rule_id: rule.id, bonus_id, linked_existing };
 }
 
@@ -218,6 +217,13 @@ const ruleOf = ({ rate_type, rate_value, recurring_months, starts_on, ends_on }:
   ends_at: ends_on === null ? null : dayAfter(ends_on, 1),
 });
 
+/** The name of the rule: `Deal: 20% of each sale for 12 months`. */
+function nameOf({ currency, recurring_months: months, ...rate }: AgreedTerms): string {
+  const of = rate.rate_type === 'percent' ? 'of' : 'for';
+  const during = months === null ? '' : ` for ${months} month${months === 1 ? '' : 's'}`;
+  return `Deal: ${rateIn('en', rate, currency)} ${of} each sale${during}`;
+}
+
 /** The start of a day, or of one some days later. */
 const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00.000Z`) + days * 86_400_000).toISOString();
@@ -226,11 +232,10 @@ async function payUpfront(
   tx: Tx,
   { id: partner_id, program_id }: Partner,
   { upfront_fee_minor, currency }: AgreedTerms,
-  note: string,
 ): Promise<string | null> {
   if (upfront_fee_minor === null) return null;
   const amount = { amount_minor: upfront_fee_minor, currency, mature_at: tx.now };
-  return (await createBonus(tx, { program_id, partner_id, note, ...amount })).id;
+  return (await createBonus(tx, { program_id, partner_id, note: 'Upfront fee of a deal', ...amount })).id;
 }
 
 interface RevenueWindow {

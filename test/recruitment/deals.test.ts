@@ -317,7 +317,8 @@ t.test('activates a deal: a new partner with the agreed rule, group, coupon and 
     ...{ display_name: 'The Baking Blog', website_url: prospect.url },
   });
   t.match(await caller.get(`/v1/rules/${deal.rule_id}`), {
-    ...{ rate_type: 'percent', rate_value: 2000, status: 'active', partner_ids: [deal.partner_id] },
+    ...{ name: 'Deal: 20% of each sale for 12 months', status: 'active', partner_ids: [deal.partner_id] },
+    ...{ rate_type: 'percent', rate_value: 2000 },
     ...{ duration_months: 12, starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-07-01T00:00:00.000Z' },
   });
   t.match((await caller.get(`/v1/coupons?program_id=${program_id}`)).data, [
@@ -370,6 +371,7 @@ t.test('a fixed rate pays its minor units, and a sale in another currency nothin
     'affiliate.activated',
     { terms_summary: 'Fixed commission rule, deal version 1' },
   ]);
+  t.match(await opened.caller.get(`/v1/rules/${deal.rule_id}`), { name: 'Deal: $7.77 for each sale' });
   t.same(earned(await sell(opened, deal.partner_id)), [[deal.rule_id, 777]]);
   t.same(earned(await sell(opened, deal.partner_id, { currency: 'EUR' })), []);
 });

@@ -75,7 +75,6 @@ async function activate(tx: Tx, vault: Vault, deal_id: string, version: number):
     ...{ program_id, terms, partner_id: prospect.partner_id, emails: await usableEmails(tx, vault, prospect) },
     isSameMailbox: (one, other) => normaliseAddress(one) === normaliseAddress(other),
     profile: profileOf(prospect),
-    title: `Deal ${deal_id}, version ${version}`,
   });
   const status = transition(deal_states, deal.status, 'succeed');
   await deals.update(tx, deal_id, { ...activated, status, activated_at: tx.now });
