@@ -2,13 +2,12 @@
  * Every page in a real browser, light and dark, narrow and wide: no violation of WCAG 2.2 AA that axe finds, no error in the console, nothing wider than
  * the window. With RAIL_SHOTS=1 it writes pictures of the main pages to test/pages/shots, to be looked at.
  */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { openTab } from '../browser.ts';
 import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { mail, openOutreach, replyTo } from '../recruitment/outreach/mailed.ts';
+import { faultsOf } from './accessible.ts';
 import { tabTo, walk } from './keyboard.ts';
 import { colleague } from './people.ts';
 import { tellStory } from './story.ts';
@@ -30,7 +29,6 @@ const [sale] = await shop.list('sales');
 const { user_id, link } = await colleague(rail, merchant);
 await rail.query(sql`update core.user_account set name = 'Grace Hopper' where id = ${user_id}`);
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const shots = join(import.meta.dirname, 'shots');
 
 /** The pages of the dashboard: their paths, and of those of which pictures are kept, in which look. */
@@ -73,42 +71,23 @@ const looks: Look[] = [
   { scheme: 'dark', width: 390 },
 ];
 
-interface Violation {
-  id: string;
-  nodes: { html: string; failureSummary?: string }[];
-}
-
 for (const { scheme, width } of looks) {
   t.test(`the dashboard in ${scheme}, ${width} px wide`, async (t) => {
     const { page, errors } = await openTab({ colorScheme: scheme, viewport: { width, height: 900 } });
     await page.goto(`${rail.address}${await link()}`);
-    t.same(await violations(), [], 'the page to sign in');
+    t.same(await faultsOf(page), [], 'the page to sign in');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL(/\/dashboard$/);
     for (const [path, shot] of dashboard) {
       const answer = await page.goto(`${rail.address}${path}`);
       t.equal(answer?.status(), path === '/dashboard/nothing' ? 404 : 200, path);
-      t.same(await violations(), [], path);
-      t.ok(
-        await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-        `${path} is no wider than the window`,
-      );
+      t.same(await faultsOf(page), [], path);
       if (shot?.endsWith(scheme) && process.env.RAIL_SHOTS) await page.screenshot({ path: join(shots, `${shot}.png`) });
     }
     t.same(
       errors.filter((error) => !error.includes('404')),
       [],
     );
-
-    async function violations(): Promise<string[]> {
-      await page.evaluate(axe);
-      const { violations } = (await page.evaluate(
-        `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-      )) as { violations: Violation[] };
-      return violations.map(
-        ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary?.slice(0, 200)}`,
-      );
-    }
   });
 }
 

@@ -2,12 +2,11 @@
  * Every page of the portal in a real browser, light and dark, narrow and wide: no violation of WCAG 2.2 AA that axe finds, no error in the console, nothing
  * wider than the window. With RAIL_SHOTS it writes pictures to the directory that it names, to be looked at.
  */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { openTab } from '../browser.ts';
 import { type Json, startRail } from '../harness.ts';
+import { faultsOf } from '../pages/accessible.ts';
 import { tellStory } from '../pages/story.ts';
 
 const rail = await startRail();
@@ -28,7 +27,6 @@ const [commission] = (await shop.list('commissions', `partner_id=${partner.id}`)
 const [payout] = (await shop.list('payouts', `partner_id=${partner.id}`)) as [Json];
 const [link] = (await shop.list('links', `partner_id=${partner.id}`)) as [Json];
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const { RAIL_SHOTS: shots } = process.env;
 
 const outside = [`/join/${program.subdomain}`, '/portal/sign_in', '/join/nobody-has-this'];
@@ -73,7 +71,7 @@ for (const { scheme, width, language } of [
     await page.locator('#field-value').fill('!');
     await page.locator('main form button').click();
     await page.locator('#field-value-error').waitFor();
-    await check('a form with an error');
+    t.same(await faultsOf(page), [], 'a form with an error');
     t.same(
       errors.filter((error) => !/ 40[04] /.test(error)),
       [],
@@ -81,27 +79,9 @@ for (const { scheme, width, language } of [
 
     async function look(path: string): Promise<void> {
       await page.goto(`${rail.address}${path}`);
-      await check(path);
+      t.same(await faultsOf(page), [], path);
       const name = path.replaceAll(/[^a-z_]+/g, '-').replace(/^-/, '');
       if (shots) await page.screenshot({ path: join(shots, `${name}-${scheme}-${width}.png`), fullPage: true });
-    }
-
-    async function check(name: string): Promise<void> {
-      await page.evaluate(axe);
-      const { violations } = (await page.evaluate(
-        `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-      )) as { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
-      t.same(
-        violations.map(
-          ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary?.slice(0, 200)}`,
-        ),
-        [],
-        name,
-      );
-      t.ok(
-        await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-        `${name} is no wider than the window`,
-      );
     }
   });
 }
