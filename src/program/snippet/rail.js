@@ -37,13 +37,15 @@
 
   /** @type {boolean | 'session'} */
   let consent = !cookieless && (!required || !!cookie());
-  /** @type {string | undefined} the visitor's click */
-  let click = cookie() || click_in(attempt(() => storage('sessionStorage')[name]));
+  /** The visitor's click, which there is with consent only; or the empty text. */
+  let click = cookie() || click_in(attempt(() => storage('sessionStorage')[name])) || '';
   if (click && !consent) consent = 'session';
   /** @type {Arrival | undefined} an arrival that waits for consent */
   let waiting;
   /** @type {Record<string, number>} when each arrival was recorded, by its text */
   let seen = {};
+  /** The clicks that links and checkouts have from here: they follow the visitor's, and what else stands there stays. @type {Record<string, number>} */
+  const handed = { '': 1 };
   /** @type {Promise<unknown>} ends when nothing is being recorded */
   let busy = Promise.resolve();
 
@@ -123,9 +125,6 @@
       record(cookieless ? { param, value } : { param, value, rail_click });
     });
 
-  /** Returns whether a host is one of `data-domains`, or below it. @param {string} host */
-  const is_own = (host) => domains.some((one) => host === one || host.endsWith(`.${one}`));
-
   /** The parameter by which another page is given the click; undefined where it is not. @param {URL} url */
   const param_for = ({ protocol, hostname, pathname }) =>
     !/^https?:$/.test(protocol)
@@ -134,7 +133,7 @@
         ? 'client_reference_id'
         : /\.chargebee\.com$/.test(hostname) && /^\/hosted_pages\//.test(pathname)
           ? 'cf_rail_click'
-          : hostname !== location.hostname && is_own(hostname)
+          : hostname !== location.hostname && domains.some((one) => `.${hostname}`.endsWith(`.${one}`))
             ? name
             : undefined;
 
@@ -142,17 +141,24 @@
   const decorated = (address) => {
     const url = new URL(address, d.baseURI);
     const param = param_for(url);
-    if (!param || (param !== name && url.searchParams.has(param))) return;
-    url.searchParams.set(param, /** @type {string} */ (click));
+    const there = url.searchParams.get(param || '') || '';
+    if (!param || there === click || !(handed[there] || (click && param === name))) return;
+    url.searchParams.set(param, click);
     return url.href;
   };
+
+  /** Gives the click to a link, or takes it back. @param {any} link */
+  const decorate = (link) =>
+    attempt(() => {
+      const address = decorated(link.href);
+      if (address) link.href = address;
+    });
 
   /** Gives the click to links and forms at the moment when they are used. @param {Event} event */
   const leave = (event) =>
     attempt(() => {
       hand_over();
       const target = /** @type {any} */ (event.composedPath()[0]);
-      if (!click || !consent) return;
       if (event.type === 'submit') {
         const address = decorated(target.getAttribute('action') || location.href);
         const param = address && param_for(new URL(address));
@@ -163,21 +169,19 @@
         }
         return;
       }
-      const link = event.composedPath().find((/** @type {any} */ node) => node.href && node.matches?.('a,area'));
-      const address = link && decorated(/** @type {HTMLAnchorElement} */ (link).href);
-      if (address) /** @type {HTMLAnchorElement} */ (link).href = address;
+      decorate(event.composedPath().find((/** @type {any} */ node) => node.href && node.matches?.('a,area')));
     });
 
   /** Gives the click to what checkouts read. */
   const hand_over = () =>
     attempt(() => {
-      if (!click || !consent) return;
-      const id = click;
+      handed[click] = 1;
       for (const one of d.querySelectorAll('stripe-buy-button,stripe-pricing-table')) {
-        if (!one.hasAttribute('client-reference-id')) one.setAttribute('client-reference-id', id);
+        const given = one.getAttribute('client-reference-id') || '';
+        if (given !== click && handed[given]) one.setAttribute('client-reference-id', click);
       }
       for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (d.querySelectorAll(`input[name=${name}]`)))
-        one.value = id;
+        if (click || handed[one.value]) one.value = click;
       const checkout = w.Paddle?.Checkout;
       if (checkout?.open && !checkout.open.rail) {
         const { open } = checkout;
@@ -193,8 +197,11 @@
   /** Forgets everything, here and in the cookie that the service has set. */
   const forget = () => {
     const had = click || cookie();
-    click = waiting = undefined;
+    waiting = undefined;
+    click = '';
     seen = {};
+    hand_over();
+    for (const one of d.links) decorate(one);
     attempt(() => set_cookie('', 0));
     for (const kind of /** @type {const} */ (['localStorage', 'sessionStorage'])) {
       attempt(() => storage(kind).removeItem('rail_seen'));
@@ -205,11 +212,11 @@
 
   const Rail = {
     /** @returns {Promise<string | null>} the visitor's click, for the merchant's own server */
-    click: () => busy.then(() => (consent && click) || null),
+    click: () => busy.then(() => click || null),
     /** @param {{ email?: string, identifier?: string, signature?: string }} lead @returns {Promise<{ recorded: boolean, verified: boolean }>} */
     lead: ({ email, identifier, signature } = {}) =>
       busy
-        .then(() => click && consent && send('v1/l', { click_id: click, email, identifier, signature }))
+        .then(() => click && send('v1/l', { click_id: click, email, identifier, signature }))
         .then((answer) => answer || { recorded: false, verified: false }),
     /** @param {boolean | 'session'} given */
     consent: (given) => {
@@ -268,7 +275,7 @@
     }
     for (const type of ['click', 'auxclick', 'submit']) d.addEventListener(type, leave, true);
     for (const type of ['DOMContentLoaded', 'load']) w.addEventListener(type, hand_over);
-    attempt(() => new MutationObserver(hand_over).observe(d, { childList: true, subtree: true }));
+    attempt(() => new MutationObserver(() => click && hand_over()).observe(d, { childList: true, subtree: true }));
     [].forEach.call(queued, Rail.push);
   };
   if (/** @type {any} */ (d).prerendering)

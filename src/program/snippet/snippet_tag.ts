@@ -23,8 +23,9 @@ export function script(): Script {
   const text = written
     .replaceAll(/\/\*[\s\S]*?\*\/ ?/g, '')
     .replaceAll(/^\s+/gm, '')
-    .replaceAll(/ (=>|&&|\|\||===|!==|[?:=<>]) /g, '$1')
-    .replaceAll(/,?\n(?=[)}\]])|(?<=[{(;,])\n/g, '');
+    .replaceAll(/\s(=>|&&|\|\||===|!==|[?:=<>])\s/g, '$1')
+    .replaceAll(/,?\n(?=[)}\]])|(?<=[{(;,])\n|\n(?=\.)/g, '')
+    .replaceAll(/(?<=[{),]) | (?=[{}])/g, '');
   const hash = createHash('sha384').update(text).digest();
   read = {
     text,

@@ -333,6 +333,40 @@ t.test('checkouts are given the click: elements, fields, forms and Paddle', asyn
   t.same(errors, []);
 });
 
+t.test('what was given a click gets the next one, and loses it when consent is withdrawn', async (t) => {
+  const site = await openSite();
+  const [home, other] = ['/', '/other'].map((path) =>
+    sites.page(
+      'acme.test',
+      path,
+      `${site.tag('data-domains="shop.test"')}<stripe-buy-button></stripe-buy-button>
+        <stripe-pricing-table client-reference-id="mine"></stripe-pricing-table>
+        <form><input name="rail_click"></form><a id="pay" href="https://buy.stripe.com/test_1">Pay</a>
+        <a id="shop" href="https://shop.test:${sites.port}/buy?plan=pro">Shop</a><a id="top" href="#top">Top</a>`,
+    ),
+  ) as [string, string];
+  const bob = await site.partner();
+  const { short_slug } = await site.link(bob, { destination_url: other, param: 'via' });
+  const { page, errors } = await openTab();
+  const given = (): Promise<string[]> =>
+    page.evaluate(`[...document.querySelectorAll('stripe-buy-button, stripe-pricing-table')].map((one) => one.getAttribute('client-reference-id'))
+      .concat(document.querySelector('input').value, [...document.links].map((one) => one.getAttribute('href').replace(/.*[?]/, '')))`);
+  await page.evaluate(`addEventListener('click', (event) => event.preventDefault())`);
+  await page.goto(`${home}?${site.ref}`);
+  const first = await clickOf(page);
+  await page.goto(`${sites.origin('rail.test')}/r/${short_slug}`);
+  const second = await clickOf(page);
+  t.not(second, first);
+  await eventually(async () => (await given())[0] === second, 'the new click at the checkout');
+  await page.evaluate(`addEventListener('click', (event) => event.preventDefault())`);
+  for (const id of ['#pay', '#shop', '#top']) await page.click(id);
+  const named = [`client_reference_id=${second}`, `plan=pro&rail_click=${second}`, '#top'];
+  t.same(await given(), [second, 'mine', second, ...named]);
+  await consent(page, 'false');
+  t.same(await given(), ['', 'mine', '', 'client_reference_id=', 'plan=pro&rail_click=', '#top']);
+  t.same(errors, []);
+});
+
 t.test('a page reports a sign-up, and the merchant’s server vouches for it', async (t) => {
   const site = await openSite();
   const { page, errors } = await openTab();
