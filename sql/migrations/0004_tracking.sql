@@ -399,6 +399,7 @@ create index commission_of_sale on program.commission (organization_id, sale_id)
 create unique index commission_one_a_sale on program.commission (organization_id, sale_id, partner_id)
   where kind = 'sale' and deleted_at is null and status not in ('voided', 'rejected');
 create index commission_open on program.commission (organization_id, program_id, partner_id)
+  include (status, currency, amount_minor)
   where status in ('pending', 'approved', 'due', 'on_hold') and deleted_at is null;
 call core.protect_tenant_table('program.commission');
 

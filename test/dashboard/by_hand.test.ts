@@ -1,5 +1,7 @@
 /** Pages of the dashboard that are made by hand, as a manager uses them: without scripts. */
+import type { Sql } from 'sql-template-tag';
 import t from 'tap';
+import { balancesOf } from '../../src/program/commissions/balances.ts';
 import { openTab } from '../browser.ts';
 import { eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import type { Form, Page } from '../pages/browse.ts';
@@ -144,6 +146,18 @@ t.test('a partner page has the balances and all that belongs to the partner', as
   t.match(page.text, /Audit.*Update a partner/);
   t.notMatch(page.html, 'Engines <b>');
   t.equal((await stranger.get(`/dashboard/partners/${partner.id}`)).status, 404);
+});
+
+t.test('open commissions are added up from an index alone', async (t) => {
+  const statement = await new Promise<Sql>((told) =>
+    balancesOf({ organization_id: 'org_x', all: told } as never, { id: 'part_x', program_id: 'prg_x' }),
+  );
+  const client = await rail.store.database.connect();
+  await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off');
+  const { rows } = await client.query(sql`explain ${statement}`);
+  await client.query('rollback');
+  client.release();
+  t.match(JSON.stringify(rows), /Index Only Scan using commission_open/);
 });
 
 t.test('on a phone each row of a table is a card, and nothing scrolls sideways', async (t) => {
