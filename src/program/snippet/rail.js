@@ -201,7 +201,7 @@
     click = '';
     seen = {};
     hand_over();
-    for (const one of d.links) decorate(one);
+    attempt(() => [].forEach.call(d.links, decorate));
     attempt(() => set_cookie('', 0));
     for (const kind of /** @type {const} */ (['localStorage', 'sessionStorage'])) {
       attempt(() => storage(kind).removeItem('rail_seen'));

@@ -103,8 +103,10 @@ export async function trackClicks(
   const target_of = new Map(recorded(visits).map((visit, nth) => [visit, targets[nth] as Target]));
   const found = visits.map((visit) => {
     const kept = keptOf(context.tx, visit.key, known.get(visit.sent.click_id ?? ''));
-    const arrived = keptOf(context.tx, visit.key, known.get(visit.sent.rail_click ?? ''));
-    return { visit, kept, arrived, target: arrived ? undefined : target_of.get(visit) };
+    const named = keptOf(context.tx, visit.key, known.get(visit.sent.rail_click ?? ''));
+    const target = target_of.get(visit);
+    const arrived = named && target?.partner_id && isPassedOn(context.tx, named, kept) ? undefined : named;
+    return { visit, kept, arrived, target: arrived ? undefined : target };
   });
   const making = found.filter(({ target }) => target?.partner_id);
   const made = await recordSentClicks(
@@ -122,6 +124,14 @@ export async function trackClicks(
     return chosen ? { click_id: chosen.id, expires_at: windowEnd(chosen.created_at, visit.key.cookie_days) } : null;
   });
 }
+
+/**
+ * The address that a short link led to names a partner besides its click. Who opens it later was given it by somebody: another visitor, who would
+ * else be taken for the first one, and sign up as the same customer.
+ */
+const isPassedOn = ({ now }: Tx, named: KnownClick, kept: KnownClick | undefined): boolean =>
+  named.id !== kept?.id && Date.parse(now) - Date.parse(named.created_at) > landing_ms;
+const landing_ms = 30 * 60_000;
 
 /** A click of the program whose attribution window has not ended. */
 function keptOf(tx: Tx, { program_id, cookie_days }: UsableKey, click: KnownClick | undefined): KnownClick | undefined {

@@ -151,6 +151,26 @@ t.test('clicks of a browser are of one visitor, and the program decides which of
   }
 });
 
+t.test('whoever is passed on the address that a short link led to is a visitor of their own', async (t) => {
+  const site = await openSite();
+  const { short_slug } = await site.link(site.partner_of);
+  const options = { redirect: 'manual', headers: { 'User-Agent': browser } } as const;
+  const { headers } = await fetch(`${rail.address}/r/${short_slug}`, options);
+  const rail_click = new URL(String(headers.get('location'))).searchParams.get('rail_click');
+  await rail.query(
+    sql`update program.click set created_at = created_at - interval '31 minutes' where id = ${rail_click}`,
+  );
+  const arrive = async (fields: Json = {}) => (await click(site, { rail_click, ...fields })).body.click_id;
+  t.equal(await arrive({ click_id: rail_click }), rail_click, 'the first visitor again');
+  t.equal(await arrive({ value: undefined }), rail_click, 'from another domain of the website');
+  const friends = [await arrive(), await arrive()];
+  t.equal(new Set([...friends, rail_click]).size, 3);
+  await attributed(site);
+  for (const [nth, click_id] of [rail_click, ...friends].entries())
+    t.match((await lead(site, { click_id, email: `friend${nth}@customer.example.com` })).body, { recorded: true });
+  t.equal((await site.list('customers')).length, 3);
+});
+
 t.test(
   'what names nobody, a bot, and another program of the organization record nothing, and are no errors',
   async (t) => {
