@@ -7,6 +7,7 @@ import { parse } from 'acorn';
 import type { Command } from 'commander';
 import pg from 'pg';
 import t from 'tap';
+import { request } from 'undici';
 import { createCommandLine } from '../../src/command_line/rail.ts';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
 import { misspelt, readConfig, settings } from '../../src/config.ts';
@@ -513,8 +514,14 @@ t.test(
     const away = new URL(environment.DATABASE_URL);
     away.port = String(port);
     const [PORT, METRICS_PORT] = [`${await stablePort()}`, `${await stablePort()}`];
-    const asked = (path: string, on = PORT) => fetch(`http://127.0.0.1:${on}${path}`, { method: 'POST', body: '{}' });
-    const probed = async (path: string, on = PORT) => (await fetch(`http://127.0.0.1:${on}${path}`)).status;
+    // Two servers have the port, one after the other: no connection is kept.
+    const once = { reset: true };
+    const asked = (path: string) => request(`http://127.0.0.1:${PORT}${path}`, { ...once, method: 'POST', body: '{}' });
+    const probed = async (path: string, on = PORT) => {
+      const { statusCode, body } = await request(`http://127.0.0.1:${on}${path}`, once);
+      await body.dump();
+      return statusCode;
+    };
     const start = () => spawnRail(t, ['api'], { ...environment, DATABASE_URL: away.href, PORT, METRICS_PORT });
     const stopped = start();
     await stopped.until(/cannot be reached yet/);
@@ -525,9 +532,9 @@ t.test(
     for (const on of [PORT, METRICS_PORT])
       t.same([await probed('/healthz', on), await probed('/readyz', on)], [200, 503]);
     const answer = await asked('/v1/programs');
-    t.equal(answer.status, 503);
-    t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/);
-    t.match(await answer.json(), { error: { code: 'service_unavailable', message: /waits for Postgres/ } });
+    t.equal(answer.statusCode, 503);
+    t.match(answer.headers['retry-after'], /^[1-9]\d*$/);
+    t.match(await answer.body.json(), { error: { code: 'service_unavailable', message: /waits for Postgres/ } });
     const gate = createServer((client) => {
       const postgres = connect(Number(new URL(environment.DATABASE_URL).port), '127.0.0.1');
       client.pipe(postgres).pipe(client);
@@ -537,7 +544,7 @@ t.test(
     await api.until(/api ready/);
     for (const on of [PORT, METRICS_PORT])
       t.same([await probed('/healthz', on), await probed('/readyz', on)], [200, 200]);
-    t.equal((await asked('/v1/programs')).status, 401);
+    t.equal((await asked('/v1/programs')).statusCode, 401);
     t.equal((await api.stop()).code, 0);
   },
 );
