@@ -82,6 +82,7 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
     }
     if (one.kind === 'Job') continue;
     t.same(selector.matchLabels, template.metadata.labels, 'it selects its own pods');
+    t.match(template.metadata.annotations['rail/settings'], /^[0-9a-f]{12}$/);
     const budget = named('PodDisruptionBudget', one.metadata.name);
     t.same(budget.spec.selector, selector);
     const open = Object.fromEntries(
@@ -100,6 +101,17 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
     'the service leads to a port that is open',
   );
   t.same(named('Service', 'rail-api').spec.selector, named('Deployment', 'rail-api').spec.selector.matchLabels);
+});
+
+t.test('other settings are other pods, which restart', async (t) => {
+  const settingsIn = async (TRUSTED_PROXIES: string) => {
+    const { stdout } = await command(['deploy', 'kubernetes'], { ...environment, TRUSTED_PROXIES });
+    return stdout.match(/rail\/settings.*/g);
+  };
+  const [one, same, other] = [await settingsIn('1'), await settingsIn('1'), await settingsIn('2')];
+  t.equal(one?.length, 2);
+  t.same(one, same);
+  t.not(one?.[0], other?.[0]);
 });
 
 t.test('prints units that systemd takes, which start what there is', async (t) => {

@@ -40,7 +40,7 @@ const container = z.strictObject({
 });
 
 const pod = z.strictObject({
-  ...{ serviceAccountName: name, automountServiceAccountToken: z.boolean() },
+  ...{ serviceAccountName: name, automountServiceAccountToken: z.boolean(), enableServiceLinks: z.literal(false) },
   securityContext: z.strictObject({
     ...{ runAsNonRoot: z.boolean(), runAsUser: id, runAsGroup: id, fsGroup: id },
     seccompProfile: z.strictObject({ type: z.enum(['RuntimeDefault', 'Unconfined', 'Localhost']) }),

@@ -1,5 +1,6 @@
 /** `rail deploy kubernetes`: the manifests that run Rail in Kubernetes, for `kubectl apply`. */
 import pkg from '../../../package.json' with { type: 'json' };
+import { sha256 } from '../../core/encryption/vault.ts';
 import { deployedSettings, drain_seconds, fileOf } from './settings.ts';
 import { documents, type Value } from './yaml.ts';
 
@@ -41,12 +42,13 @@ export function manifests(options: KubernetesOptions): Value[] {
     METRICS_PORT: `${metrics_port}`,
   };
   const { apis, workers } = options;
+  const settings = sha256(JSON.stringify(data)).toString('hex').slice(0, 12);
   return [
     object(options, 'v1', 'ConfigMap', 'rail', { data }),
     object(options, 'v1', 'ServiceAccount', 'rail', { automountServiceAccountToken: false }),
     migration(options),
-    deployment(options, 'api', apis, { http: port, metrics: metrics_port }, 'http'),
-    deployment(options, 'worker', workers, { metrics: metrics_port }, 'metrics'),
+    deployment({ ...options, settings }, 'api', apis, { http: port, metrics: metrics_port }, 'http'),
+    deployment({ ...options, settings }, 'worker', workers, { metrics: metrics_port }, 'metrics'),
     object(options, 'v1', 'Service', 'rail-api', {
       spec: { selector: labels('api'), ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
     }),
@@ -88,14 +90,18 @@ function migration(options: KubernetesOptions): Fields {
   });
 }
 
+/** @param options with the hash of the settings: others restart the pods, which read them as they start */
 function deployment(
-  options: KubernetesOptions,
+  options: KubernetesOptions & { settings: string },
   component: 'api' | 'worker',
   replicas: number,
   ports: Record<string, number>,
   probed: string,
 ): Fields {
-  const annotations = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': `${metrics_port}` };
+  const annotations = {
+    ...{ 'prometheus.io/scrape': 'true', 'prometheus.io/port': `${metrics_port}` },
+    'rail/settings': options.settings,
+  };
   const probe = (path: string) => ({ httpGet: { path, port: probed }, timeoutSeconds: 5 });
   const container = {
     ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
@@ -124,6 +130,8 @@ function pod({ image }: KubernetesOptions, command: string, container: Fields): 
   return {
     serviceAccountName: 'rail',
     automountServiceAccountToken: false,
+    // Else the variables RAIL_API_…, of the Service rail-api, look like settings.
+    enableServiceLinks: false,
     securityContext: {
       ...{ runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user },
       seccompProfile: { type: 'RuntimeDefault' },
