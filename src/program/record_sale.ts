@@ -28,6 +28,7 @@ import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
 import { placeIn } from './sales/decision.ts';
+import { lockCharges, releaseCharge } from './sales/known_charge.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
 import { describedCustomer, externalIdOf, findNamed, type Payer, payerOf } from './sales/payer.ts';
@@ -112,11 +113,12 @@ export const recordSaleOperation: Operation = operation({
   errors: ['resource_already_exists'],
   ahead: ({ tx, body }) =>
     together([
+      lockCharges(tx, [body]),
       programs.get(tx, body.program_id, { param: 'program_id' }),
       refuseRepeatedCharge(tx, body),
       findNamed(tx, body),
     ]),
-  async run({ tx, body, ahead: [program, , found] }) {
+  async run({ tx, body, ahead: [, program, , found] }) {
     const payer = await payerOf(tx, program, body, found);
     const { credit, terms } = await creditAndTermsOf(tx, program, body, payer);
     const customer_id = credit.payer.customer?.id ?? null;
@@ -182,6 +184,7 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
   ]);
+  await releaseCharge(tx, program, sale);
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
   if (!attribution || !earning || !earned) {
     await correctAfter(tx, sale, customer, decided);

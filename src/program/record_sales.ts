@@ -18,6 +18,7 @@ import { type Program, programs } from './programs/program.ts';
 import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
 import { visitedBy } from './sales/came_by.ts';
 import { lastSalesOf } from './sales/credit.ts';
+import { chargesOf, knownCharge, lockCharges } from './sales/known_charge.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
 import { ownPurchaseBy } from './sales/own_purchase.ts';
 import { saysNothingNew } from './sales/payer.ts';
@@ -132,16 +133,20 @@ const isPlain = ({ click_id, coupon_external_id, customer_id, external_customer_
 
 type Names = Awaited<ReturnType<typeof readNames>>;
 
-/** The programs, the charges that are recorded, and whom the processor's ids name. */
+/** The programs, the charges that are recorded or known otherwise, and whom the processor's ids name. */
 function readNames(tx: Tx, items: Item[]) {
-  const program_ids = items.map(({ body }) => body.program_id);
+  const charges = items.map(({ body }) => body);
+  const program_ids = charges.map(({ program_id }) => program_id);
   const external = items.filter(({ body }) => body.external_customer_id !== undefined);
   return together([
     programs.byIds(tx, [...new Set(program_ids)]),
+    lockCharges(tx, charges),
     tx.all<{ program_id: string; external_charge_id: string }>(sql`
-      select t.program_id, t.external_charge_id
-      from unnest(${program_ids}::text[], ${items.map(({ body }) => body.external_charge_id)}::text[]) as g (program_id, charge)
-      join program.sale t on ${tenant(tx)} and t.program_id = g.program_id and t.external_charge_id = g.charge and ${sales.alive}`),
+      select g.program_id, g.charge as external_charge_id
+      from ${chargesOf(charges)}
+      join program.sale t on ${tenant(tx)} and t.program_id = g.program_id and t.external_charge_id = g.charge and ${sales.alive}
+      union all
+      select g.program_id, g.charge from ${chargesOf(charges)} join ${knownCharge(tx)}`),
     tx.all<{ id: string; program_id: string; external_customer_id: string }>(sql`
       select t.id, t.program_id, t.external_customer_id
       from unnest(
@@ -158,7 +163,7 @@ function readNames(tx: Tx, items: Item[]) {
 async function nameAll(
   tx: Tx,
   items: Item[],
-  [known_programs, charges, by_external_id]: Names,
+  [known_programs, , charges, by_external_id]: Names,
   left: Left,
 ): Promise<Named[]> {
   const ids = [...items.flatMap(({ body }) => body.customer_id ?? []), ...by_external_id.map(({ id }) => id)];

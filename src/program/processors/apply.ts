@@ -7,8 +7,9 @@ import { Problem } from '../../core/values/problem.ts';
 import { type Coupon, couponOperations, coupons } from '../tracking/coupon.ts';
 import { applyCustomer, applySubscription } from './apply_customer.ts';
 import { applyDispute, applyRefund } from './apply_refund.ts';
-import { applySale, failed } from './apply_sale.ts';
+import { applySale, failed, type SentSale, saleBy } from './apply_sale.ts';
 import { disconnected } from './connection.ts';
+import { releaseOfSale } from './inbox.ts';
 import {
   type Applying,
   done,
@@ -68,14 +69,14 @@ export const idsIn = (facts: Fact[]): string[] =>
 
 const id_fields = new Set([
   ...['of', 'external_id', 'external_charge_id', 'external_customer_id', 'external_subscription_id'],
-  ...['external_refund_id', 'external_dispute_id', 'also_known_as'],
+  ...['external_refund_id', 'external_dispute_id', 'also_known_as', 'paid_for'],
 ]);
 
-/** Returns whether a customer, a click or a coupon by which a sale might be credited is known. */
+/** Returns whether a customer, a click or a coupon by which a sale might be credited is known, or a request recorded it. */
 export async function mayBeCredited(
   tx: Tx,
   program_id: string,
-  { external_customer_id, click_id, by_coupon }: Attributable,
+  { external_customer_id, click_id, by_coupon, payment_ids = [] }: Attributable,
 ): Promise<boolean> {
   const { known } = await tx.one<{ known: boolean }>(sql`
     select
@@ -84,6 +85,10 @@ export async function mayBeCredited(
         where ${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id} and t.deleted_at is null
       )
       or exists (select from program.click t where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id ?? null})
+      or exists (
+        select from program.sale t
+        where ${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = any(${payment_ids}::text[]) and t.deleted_at is null
+      )
       or ${by_coupon}::boolean and exists (
         select from program.coupon t
         where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id is not null and t.deleted_at is null
@@ -109,11 +114,26 @@ export async function haveSales(tx: Tx, program_id: string, prefixes: string[]):
 async function applyAlias(applying: Applying, { of, external_id }: Extract<Fact, { kind: 'alias' }>): Promise<Outcome> {
   const known = await findKnown(applying, of);
   if (!known) return waitingFor(of);
+  const [sent, told] = [await saleBy(applying, [external_id]), await saleBy(applying, [of])];
+  if (sent && told) return recordedTwice(told, sent);
+  if (sent) {
+    await know(applying, [external_id], { object_id: sent.id });
+    if (known.object_id === null)
+      await releaseOfSale(applying.tx, applying.program.id, { external_ids: [of], sale_id: sent.id });
+    return done(sent.id);
+  }
   await know(applying, [external_id], { object_id: known.object_id });
   return known.object_id === null
     ? unattributed(of, `${of} is no sale, because nobody is credited with it.`)
     : done(known.object_id);
 }
+
+/** A request recorded the payment by an id that the processor had not told yet. */
+const recordedTwice = (told: SentSale, sent: SentSale): Outcome => ({
+  status: 'failed',
+  reason: 'recorded_twice',
+  message: `${told.external_charge_id} was paid by ${sent.external_charge_id}: the sales ${told.id} and ${sent.id} are one payment. Delete one of them by DELETE /v1/sales/{id}, then retry this event.`,
+});
 
 async function applyCoupon(applying: Applying, fact: Extract<Fact, { kind: 'coupon' }>): Promise<Outcome> {
   const { tx, program, by, services } = applying;

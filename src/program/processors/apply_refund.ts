@@ -37,16 +37,17 @@ const closeOperation = operationOf(disputeOperations, 'disputes.close');
 async function saleOf(applying: Applying, payment: string, currency?: string): Promise<Sale | Outcome> {
   const { tx, program } = applying;
   const known = await findKnown(applying, payment);
-  if (known?.object_id === null)
-    return unattributed(payment, 'The charge is no sale, because nobody is credited with it.');
-  const where = known
+  const where = known?.object_id
     ? sql`t.id = ${known.object_id}`
     : // Somebody may have sent the sale by the API.
       sql`t.external_charge_id = ${payment}`;
   const sale = await sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program.id} and ${where}`);
   if (sale && currency !== undefined && currency !== sale.currency) return otherCurrency(currency, sale);
   if (sale) return sale;
-  return known ? ignored('sale_deleted', 'The sale was deleted.') : waitingFor(payment);
+  if (!known) return waitingFor(payment);
+  return known.object_id === null
+    ? unattributed(payment, 'The charge is no sale, because nobody is credited with it.')
+    : ignored('sale_deleted', 'The sale was deleted.');
 }
 
 /** Nothing is converted: what was sold in one currency cannot be taken back in another one. */

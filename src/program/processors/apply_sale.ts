@@ -17,10 +17,10 @@ class CreditsNobody extends Error {
 export async function applySale(applying: Applying, fact: SaleFact): Promise<Outcome> {
   const { tx, program } = applying;
   const { external_charge_id, external_customer_id } = fact;
-  const ids = [external_charge_id, ...fact.also_known_as];
+  const ids = [external_charge_id, ...fact.also_known_as, ...(fact.paid_for ?? [])];
   const known = await findKnown(applying, external_charge_id);
   if (known?.object_id) return done(known.object_id, 'already_recorded');
-  const sent = await sentByAnotherId(applying, fact);
+  const sent = await saleBy(applying, ids);
   if (sent) {
     await know(applying, ids, { object_id: sent.id });
     return done(sent.id, 'already_recorded');
@@ -40,19 +40,18 @@ export async function applySale(applying: Applying, fact: SaleFact): Promise<Out
   return done(recorded.id);
 }
 
-/** The sale that the API recorded under another id of the same payment. */
-async function sentByAnotherId(
-  { tx, program }: Applying,
-  { also_known_as, paid_for = [] }: SaleFact,
-): Promise<{ id: string } | undefined> {
-  const ids = [...also_known_as, ...paid_for];
-  if (ids.length === 0) return undefined;
-  return tx.maybe<{ id: string }>(sql`
-    select t.id from program.sale t
+export interface SentSale {
+  id: string;
+  external_charge_id: string;
+}
+
+/** The sale that is recorded by an id of the payment. */
+export const saleBy = ({ tx, program }: Applying, ids: string[]): Promise<SentSale | undefined> =>
+  tx.maybe(sql`
+    select t.id, t.external_charge_id from program.sale t
     where ${tenant(tx)} and t.program_id = ${program.id} and t.external_charge_id = any(${ids}::text[]) and t.deleted_at is null
     order by t.id
     limit 1`);
-}
 
 export const failed = ({ code, message }: Problem): Outcome => ({ status: 'failed', reason: code, message });
 

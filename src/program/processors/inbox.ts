@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
@@ -13,7 +13,7 @@ import {
   timestamp,
 } from '../../core/values/fields.ts';
 import { program_id } from '../events/fields.ts';
-import { programs } from '../programs/program.ts';
+import { billing_processors, programs } from '../programs/program.ts';
 import { processor_name } from './connection.ts';
 
 export const event_statuses = {
@@ -131,12 +131,36 @@ const released_reasons = ['unattributed', 'sale_already_refunded', 'refund_excee
  * Works on what waited for ids that are known now. Charges of a customer who was not known are among them, and refunds of what was refunded otherwise.
  * @param ids of the processor, each locked by `lockIds`
  */
-export async function release(tx: Tx, program_id: string, ids: string[]): Promise<void> {
+export const release = (tx: Tx, program_id: string, ids: string[]): Promise<void> =>
+  workAgain(
+    tx,
+    program_id,
+    sql`t.waiting_for = any(${ids})
+      and (t.status in ('waiting', 'unresolved') or t.status in ('ignored', 'failed') and t.reason = any(${released_reasons}::text[]))`,
+  );
+
+/** The same for ids that were nobody's until a request recorded the sale, by them or others of the payment. */
+export async function releaseOfSale(
+  tx: Tx,
+  program_id: string,
+  { external_ids, sale_id }: { external_ids: string[]; sale_id: string },
+): Promise<void> {
+  await tx.all(sql`
+    update program.processor_object t set object_id = ${sale_id}, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${external_ids}) and t.object_id is null
+      and t.processor = any(${[...billing_processors]}::text[])`);
+  await workAgain(
+    tx,
+    program_id,
+    sql`t.external_object_id = any(${external_ids}) and t.status = 'ignored' and t.reason = 'unattributed'`,
+  );
+}
+
+async function workAgain(tx: Tx, program_id: string, which: Sql): Promise<void> {
   const released = await tx.all<{ queue: string }>(sql`
     update program.processor_event t
     set status = 'pending', worked_at = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.waiting_for = any(${ids})
-      and (t.status in ('waiting', 'unresolved') or t.status in ('ignored', 'failed') and t.reason = any(${released_reasons}::text[]))
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${which}
     returning t.queue`);
   workLater(
     tx,

@@ -3,9 +3,10 @@
  * is read into facts, which are the same for all processors: `apply.ts` gives them their effects.
  */
 import type { z } from 'zod';
+import { billing_processors } from '../programs/program.ts';
 import type { NewSale } from '../sales/new_sale.ts';
 
-export const processor_names = ['stripe', 'paddle', 'chargebee'] as const;
+export const processor_names = billing_processors;
 export type ProcessorName = (typeof processor_names)[number];
 export const processor_modes = ['test', 'live'] as const;
 export type ProcessorMode = (typeof processor_modes)[number];

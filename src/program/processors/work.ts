@@ -133,7 +133,7 @@ const idsOf = ({ external_customer_id, payment_ids = [] }: Attributable): string
 async function stillNobody(applying: Applying, nobody: Attributable): Promise<Outcome | undefined> {
   const { tx, program } = applying;
   const { external_customer_id, payment_ids = [] } = nobody;
-  if (await mayBeCredited(tx, program.id, { external_customer_id, by_coupon: false })) return undefined;
+  if (await mayBeCredited(tx, program.id, { external_customer_id, by_coupon: false, payment_ids })) return undefined;
   await knowNothing(applying, payment_ids);
   return unattributed(external_customer_id, not_credited);
 }

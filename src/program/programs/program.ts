@@ -11,7 +11,9 @@ import { questions, storedQuestions } from './questions.ts';
 import { type Counter, countersOf, moneyOf, rowsOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
-export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
+/** Those that can be connected. */
+export const billing_processors = ['stripe', 'paddle', 'chargebee'] as const;
+export const processors = [...billing_processors, 'manual', 'api'] as const;
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 
 /** Either status can be set at any time. `join`: by an application, or on the first sale. `refer`: clicks and coupons earn credit. */

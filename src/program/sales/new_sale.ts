@@ -11,6 +11,7 @@ import { program_id } from '../events/fields.ts';
 import type { Visited } from './came_by.ts';
 import type { Credit } from './credit.ts';
 import type { Decision } from './decision.ts';
+import { chargesOf, knownCharge } from './known_charge.ts';
 import { type AmountParts, amount_fields, netAmount, partBeyondAmount } from './net_amount.ts';
 import type { CustomerPlace } from './place.ts';
 import { type Sale, sales } from './sale.ts';
@@ -93,11 +94,18 @@ export function refuseNegativeNet(amounts: AmountParts, given: readonly (keyof A
   );
 }
 
-/** @throws Problem resource_already_exists: the charge is recorded */
-export async function refuseRepeatedCharge(tx: Tx, { program_id, external_charge_id }: NewSale): Promise<void> {
+/** @throws Problem resource_already_exists: the charge is recorded, maybe by another id of it at the processor */
+export async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
+  const { program_id, external_charge_id } = body;
   const existing = await sales.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.id = any(array(
+      select s.id from program.sale s
+      where s.organization_id = ${tx.organization_id} and s.program_id = ${program_id} and s.external_charge_id = ${external_charge_id}
+        and s.deleted_at is null
+      union all
+      select o.object_id from ${chargesOf([body])} join ${knownCharge(tx)}
+    ))`,
   );
   if (existing) throw repeatedCharge(external_charge_id, existing);
 }
@@ -105,7 +113,9 @@ export async function refuseRepeatedCharge(tx: Tx, { program_id, external_charge
 const repeatedCharge = (charge: string, existing: Sale): Problem =>
   alreadyExists(
     'external_charge_id',
-    `The charge '${charge}' is already recorded in this program. Its commission is unchanged.`,
+    charge === existing.external_charge_id
+      ? `The charge '${charge}' is already recorded in this program. Its commission is unchanged.`
+      : `The charge '${charge}' is already recorded in this program, by its id '${existing.external_charge_id}'. Its commission is unchanged.`,
     existing,
   );
 

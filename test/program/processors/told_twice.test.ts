@@ -136,3 +136,83 @@ t.test('a refund that was refused for what was left is taken once there is room'
     await leaves(t, sale, 9_900, way);
   }
 });
+
+t.test(
+  'a payment that a request records too is one sale, whichever id it is sent by and whoever comes first',
+  async (t) => {
+    // From then on the payments of invoices are asked for.
+    await shop.sale({ external_charge_id: fresh('pi'), partner_id: shop.partner_of.id });
+    const orders = [
+      'request invoice payment refund',
+      'invoice request payment refund',
+      'invoice payment refund request',
+    ];
+    for (const by of ['in', 'pi'] as const)
+      for (const is_known of [true, false])
+        for (const order of [...orders, 'refund payment request invoice']) {
+          const [customer, ids] = [fresh('cus'), { in: fresh('in'), pi: fresh('pi') }];
+          if (is_known) await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+          const paid_by = stripe.put(objects.invoicePayment(ids.in, ids.pi));
+          const steps: Record<string, () => Promise<unknown>> = {
+            request: () =>
+              request(
+                '/v1/sales',
+                {
+                  ...{ program_id: shop.program_id, external_charge_id: ids[by], amount_minor: 9_900, currency: 'USD' },
+                  ...(is_known ? { external_customer_id: customer } : { partner_id: shop.partner_of.id }),
+                },
+                201,
+                409,
+              ),
+            invoice: () => shop.tell(stripe.emit('invoice.paid', objects.invoice(ids.in, customer, { created: at }))),
+            payment: () => shop.tell(stripe.emit('invoice_payment.paid', paid_by)),
+            refund: () => shop.tell(refundEvent(ids.pi, fresh('re'))),
+          };
+          for (const step of order.split(' ')) await steps[step]?.();
+          const recorded = (
+            await Promise.all(Object.values(ids).map((id) => shop.list('sales', `external_charge_id=${id}`)))
+          ).flat();
+          t.equal(recorded.length, 1, `${by}, ${is_known ? 'known' : 'unknown'}: ${order}`);
+          await leaves(t, recorded[0] as Json, 3_000, order);
+        }
+  },
+);
+
+t.test('a request and an event about one payment at the same time make one sale', async (t) => {
+  const customer = fresh('cus');
+  const { id } = await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  const ids = Array.from({ length: 6 }, () => ({ invoice: fresh('in'), payment: fresh('pi') }));
+  const sales = ids.map(({ payment }) => ({
+    ...{ program_id: shop.program_id, external_customer_id: customer, external_charge_id: payment },
+    ...{ amount_minor: 9_900, currency: 'USD' },
+  }));
+  for (const { invoice, payment } of ids) stripe.put(objects.invoicePayment(invoice, payment));
+  const events = ids.map(({ invoice }) => stripe.emit('invoice.paid', objects.invoice(invoice, customer)));
+  await Promise.all([
+    shop.send(...events),
+    ...sales.slice(0, 3).map((sale) => request('/v1/sales', sale, 201, 409)),
+    request('/v1/sales/bulk', sales.slice(3) as unknown as Json, 200),
+  ]);
+  await shop.settled();
+  t.equal((await shop.list('sales', `customer_id=${id}`)).length, ids.length);
+});
+
+t.test('a payment that is recorded twice before the processor tells its id is shown as that', async (t) => {
+  const other = await openStripeShop(rail, stripe);
+  const [customer, invoice, payment] = [fresh('cus'), fresh('in'), fresh('pi')];
+  await other.customer({ partner_id: other.partner_of.id, external_customer_id: customer });
+  await other.tell(stripe.emit('invoice.paid', objects.invoice(invoice, customer)));
+  const twice = await other.sale({ external_customer_id: customer, external_charge_id: payment, amount_minor: 9_900 });
+  const event = stripe.emit('invoice_payment.paid', objects.invoicePayment(invoice, payment));
+  await other.tell(event);
+  const told = await other.outcomeOf(event);
+  t.match(told, { status: 'failed', reason: 'recorded_twice', message: new RegExp(`${twice.id} are one payment`) });
+  await other.merchant.delete(`/v1/sales/${twice.id}`);
+  await other.merchant.post(`/v1/processor_events/${told.id}/retry`);
+  await other.settled();
+  t.match(await other.outcomeOf(event), { status: 'done' });
+  const answer = await other.merchant.request('POST', '/v1/sales', {
+    ...{ program_id: other.program_id, external_charge_id: payment, amount_minor: 9_900, currency: 'USD' },
+  });
+  t.match(answer, { status: 409, body: { existing: { external_charge_id: invoice } } });
+});
