@@ -164,8 +164,13 @@ t.test('on a phone each row of a table is a card, and nothing scrolls sideways',
   const { page } = await openTab({ viewport: { width: 390, height: 900 } });
   await page.goto(`${rail.address}${await owner.link()}`);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  for (const path of [`/partners/${partner.id}`, '/webhooks', '/reports?report=partners']) {
+  const mailed = await mail(rail, outreach);
+  const reply_id = await replyTo(rail, outreach, mailed, mailed.email, { text: 'x'.repeat(9_000) });
+  await rail.query(sql`update recruitment.message set subject = ${'W'.repeat(1_000)} where id = ${reply_id}`);
+  const of_mail = [`/threads/${mailed.thread_id}`, `/messages/${reply_id}`];
+  for (const path of [`/partners/${partner.id}`, '/webhooks', '/reports?report=partners', ...of_mail]) {
     await page.goto(`${rail.address}/dashboard${path}`);
+    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), path);
     t.same(
       await page.evaluate(`[...document.querySelectorAll('.table')]
         .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map((one) => one.ariaLabel)`),
