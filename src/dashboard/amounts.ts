@@ -112,7 +112,7 @@ export const withUnits = (fields: Field[], currency: string): Field[] =>
     const hint = {
       money: amount,
       percent: 'In per cent, such as 20 or 12.5.',
-      rate: `Of percent: 20 is 20 %. Of fixed: ${of_kind}`,
+      rate: `Of percent: 20 is 20%. Of fixed: ${of_kind}`,
       threshold: `Of sales count: a number of sales. Of revenue: ${of_kind}`,
     }[field.kind as 'money' | 'percent' | 'rate' | 'threshold'];
     const description =

@@ -3,7 +3,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { Problem } from '../core/values/problem.ts';
-import { dayText, money, number, periodText, type Reader, words } from '../pages/format.ts';
+import { dayText, money, number, percentage, periodText, type Reader, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import { problemOfInput } from '../pages/run.ts';
@@ -129,7 +129,7 @@ function drawn(
     name.endsWith('_minor')
       ? money(value, report.currency, reader)
       : name.endsWith('_bps')
-        ? `${value / 100} %`
+        ? percentage(value, reader)
         : number(value, reader);
   const metrics = Object.keys(report.totals).filter((name) => typeof report.totals[name] === 'number');
   const main = metrics.includes('revenue_minor')

@@ -7,6 +7,8 @@ import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 const most = 20;
+/** What applicants say of themselves beside their answers. */
+const told = ['first_name', 'last_name', 'company_name', 'website_url', 'country_code', 'language_code'];
 
 interface Question {
   key: string;
@@ -51,13 +53,18 @@ function card(visit: DashboardVisit, application: Record_, questions: Question[]
   return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}"><a href="/dashboard/applications/${id}">${application.email}</a></h2>
 ${facts([
   ['Applied', time(String(application.created_at), reader)],
-  ...(application.source ? [['Source', application.source] as [string, unknown]] : []),
+  ...(application.source
+    ? [['Source', shown(visit, 'source', application.source, application)] as [string, unknown]]
+    : []),
   ...(partner
     ? [
         [
           'Partner',
           html`<a href="/dashboard/partners/${partner.id}">${partner.handle ?? partner.email}</a> ${shown(visit, 'status', partner.status, partner)}`,
         ] as [string, unknown],
+        ...told
+          .filter((name) => partner[name])
+          .map((name): [string, unknown] => [words(name), shown(visit, name, partner[name], partner)]),
       ]
     : []),
   ...answers.map(([key, value]): [string, unknown] => [label(key), shown(visit, key, value, application)]),

@@ -4,6 +4,7 @@ import { words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
 import { listTable } from './list_page.ts';
+import { withNames } from './named.ts';
 import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -52,7 +53,12 @@ export async function settingsPage(visit: DashboardVisit) {
     program:
       program_id === undefined ? undefined : ((await use('programs.get', { params: { id: program_id } })) as Record_),
     users: (await use('users.list', { query: { limit: most_shown } })).data as Record_[],
-    keys: (await use('api_keys.list', { query: { limit: most_shown, status: 'active' } })).data as Record_[],
+    keys: await withNames(
+      visit,
+      use,
+      (await use('api_keys.list', { query: { limit: most_shown, status: 'active' } })).data,
+      program_id,
+    ),
   }));
   const content = html`${program ? programContent(visit, program) : html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`}
 ${people(visit, users)}${keysOf(visit, keys)}`;

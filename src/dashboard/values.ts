@@ -1,5 +1,5 @@
 /** How the values of a record are shown. */
-import { day, money, type Reader, time, words } from '../pages/format.ts';
+import { day, money, percentage, type Reader, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { insteadOf, type Use } from '../pages/run.ts';
 import { amounts_by_currency } from '../pages/schema_fields.ts';
@@ -34,7 +34,7 @@ function figure(showing: Showing, name: string, value: number, record: Record_):
   const is_revenue = name === 'from' && record.tier_metric === 'revenue_minor';
   if ((name.endsWith('_minor') || is_fixed || is_revenue) && currency) return money(value, currency, showing.reader);
   const is_share = name.endsWith('_bps') || (name === 'rate_value' && record.rate_type === 'percent');
-  return is_share ? `${value / 100} %` : String(value);
+  return is_share ? percentage(value, showing.reader) : String(value);
 }
 
 const states = new Set(['status', 'state', 'severity', 'outcome', 'finding']);

@@ -1,5 +1,5 @@
 /** Why a sale is credited and paid as it is, in sentences and sums: on the pages of a sale and of a commission. */
-import { dayText, money, words } from '../pages/format.ts';
+import { dayText, money, percentage, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import type { Reply, Use } from '../pages/run.ts';
 import { facts, table } from '../pages/table.ts';
@@ -25,14 +25,14 @@ export async function commissionContent(visit: DashboardVisit, commission: Recor
   return recordContent(visit, 'commissions', String(commission.id), commission, html`${below}`);
 }
 
-/** `20 % of $100.00 is $20.00.` */
+/** `20% of $100.00 is $20.00.` */
 function sum({ reader }: DashboardVisit, commission: Record_): Html | false {
   const { amount_minor, base_amount_minor, currency, rate_type, rate_value, kind } = commission;
   if (typeof base_amount_minor !== 'number' || typeof rate_value !== 'number' || kind !== 'sale') return false;
   const amount = (minor: unknown) => money(Number(minor), String(currency), reader);
   const rate =
     rate_type === 'percent'
-      ? `${rate_value / 100} % of ${amount(base_amount_minor)}`
+      ? `${percentage(rate_value, reader)} of ${amount(base_amount_minor)}`
       : `${amount(rate_value)} for a sale`;
   return html`<p>The rate is ${rate}. The commission is ${amount(amount_minor)}.</p>`;
 }

@@ -61,7 +61,8 @@ function typedValue(field: Field, typed: Typed): unknown {
   const { name, kind } = field;
   if (!field.fields) return (typed[name] ?? '') === '' ? undefined : read(kind, typed[name] as string);
   const rows = rowsOf(field, typed).filter((row) => !isBlank(row, typed));
-  if (rows.length === 0) return undefined;
+  // Of one that must be there, each field that is missing is said.
+  if (rows.length === 0) return kind === 'group' && field.is_required ? {} : undefined;
   if (kind === 'pairs') return mapOf(field, rows, typed);
   const objects = rows.map(({ prefix, fields }) => {
     const own: Record<string, unknown> = {};

@@ -34,6 +34,12 @@ export function money(amount_minor: number, currency: string, reader: Reader): s
 export const number = (value: number, reader: Reader): string =>
   formatOf(reader, 'number', () => new Intl.NumberFormat(reader.language)).format(value);
 
+/** `12.5%`, as the reader's language writes it. @param bps basis points */
+export const percentage = (bps: number, reader: Reader): string =>
+  formatOf(reader, 'percent', () => {
+    return new Intl.NumberFormat(reader.language, { style: 'percent', maximumFractionDigits: 2 });
+  }).format(bps / 10_000);
+
 /** Lists of a page are counted so far: further, a count costs more as they grow, and tells nobody more. */
 export const counts_to = 1_000;
 
@@ -41,8 +47,9 @@ export const counts_to = 1_000;
 export const counted = (total_count: number, reader: Reader): string =>
   total_count === counts_to + 1 ? `${number(counts_to, reader)}+` : number(total_count, reader);
 
+const date = { year: 'numeric', month: 'short', day: 'numeric' } as const;
 const with_zone: Intl.DateTimeFormatOptions = {
-  ...{ year: 'numeric', month: 'short', day: 'numeric' },
+  ...date,
   ...{ hour: 'numeric', minute: '2-digit', timeZoneName: 'short' },
 };
 
@@ -55,11 +62,9 @@ export function time(at: string, reader: Reader): Html {
 
 /** `Nov 29, 2026`: a day of UTC. */
 export const dayText = (at: string, reader: Reader): string =>
-  formatOf(
-    reader,
-    'day',
-    () => new Intl.DateTimeFormat(reader.language, { dateStyle: 'medium', timeZone: 'UTC' }),
-  ).format(new Date(at));
+  formatOf(reader, 'day', () => new Intl.DateTimeFormat(reader.language, { ...date, timeZone: 'UTC' })).format(
+    new Date(at),
+  );
 
 /** A period of a report: a day as it is read, and a week or a month as it is named. */
 export const periodText = (period: string, reader: Reader): string =>
@@ -70,11 +75,19 @@ export const day = (at: string, reader: Reader): Html => html`<time datetime="${
 /** Words that are written in capitals, or otherwise than their letters. */
 const spelled: Record<string, string> = {
   id: 'ID',
+  ids: 'IDs',
   url: 'URL',
+  urls: 'URLs',
   api: 'API',
   ip: 'IP',
   csv: 'CSV',
   qr: 'QR',
+  html: 'HTML',
+  smtp: 'SMTP',
+  imap: 'IMAP',
+  iban: 'IBAN',
+  bic: 'BIC',
+  livemode: 'live mode',
   bps: '',
   epc: 'EPC',
   paypal: 'PayPal',

@@ -81,9 +81,13 @@ ${rows.map(({ fields }, nth) =>
 `;
 }
 
-/** A text of the API's documentation, with the names of fields and values as words. */
+/** A text of the API's documentation as a form says it: the names of fields and values as words, and what is null as empty. */
 export const inWords = (text: string): string =>
-  text.replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? `“${uncapitalized(words(code))}”` : code));
+  text
+    .replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? `“${uncapitalized(words(code))}”` : code))
+    .replaceAll(/\b(N|n)ull\b/g, (_, first: string) => (first === 'N' ? 'Empty' : 'empty'))
+    .replaceAll('(true)', '(yes)')
+    .replaceAll('(false)', '(no)');
 
 const isName = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 

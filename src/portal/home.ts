@@ -147,7 +147,8 @@ function nextBatch(me: Me): Html {
   const now = new Date();
   const cutoff = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
   const due = cutoff + Number(program.payout_term.slice('net_'.length)) * 86_400_000;
-  const [at, by] = [cutoff, due].map((ms) => day(new Date(ms).toISOString(), reader)) as [Html, Html];
+  // What falls due in the month: until the end of its last day.
+  const [at, by] = [cutoff - 1, due].map((ms) => day(new Date(ms).toISOString(), reader)) as [Html, Html];
   return texts.home.next_batch(at, by);
 }
 

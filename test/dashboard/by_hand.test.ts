@@ -222,6 +222,14 @@ t.test('a program that is new says what it needs, and nothing is shown by its id
   );
 });
 
+t.test('who reviews an application reads who applies, and settings name whose a key is', async (t) => {
+  const applicant = { email: 'zoe@applicant.example.com', first_name: 'Zoë', country_code: 'DE', source: 'join_page' };
+  await merchant.post('/v1/applications', { program_id, ...applicant });
+  const { text } = await owner.get('/dashboard/review');
+  t.match(text, /zoe@applicant\.example\.com .*Source join page .*First name Zoë Country code DE/);
+  t.notMatch((await owner.get('/dashboard/settings')).text, /usr_…/);
+});
+
 t.test('a search finds a record by what people know it by, and says where it looked', async (t) => {
   const sale: Json = await shop.sale({ partner_id: partner.id, external_charge_id: 'ch_Wanted' });
   const link: Json = await shop.link(partner, { value: 'Spring-2026' });
@@ -267,7 +275,7 @@ t.test('a commission says why it is what it is, and offers what its state allows
   const [commission] = (await shop.list('commissions', 'status=pending')) as [Json];
   const path = `/dashboard/commissions/${commission.id}`;
   const page = await owner.get(path);
-  t.match(page.text, /Commission of .*Why this amount The rate is 20 % of/);
+  t.match(page.text, /Commission of .*Why this amount The rate is 20% of/);
   t.match(page.text, /The rate applies to .*Rule Outcome Why/);
   t.notMatch(page.html, /<pre/);
   const can = ({ links }: Page, action: string) =>

@@ -73,8 +73,7 @@ export const de: PortalTexts = {
   },
   join: {
     title: (program) => `Partner von ${program} werden`,
-    intro: (product) =>
-      `Empfehlen Sie ${product}, und verdienen Sie Provisionen. Bewerben Sie sich hier; Sie bekommen eine E-Mail, sobald darüber entschieden ist.`,
+    intro: (product) => `Empfehlen Sie ${product}, und verdienen Sie Provisionen. Bewerben Sie sich hier.`,
     group: (name) => `Sie bewerben sich für die Gruppe ${name}.`,
     more: 'Mehr darüber',
     email: 'E-Mail',

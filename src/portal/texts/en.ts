@@ -70,8 +70,7 @@ export const en: PortalTexts = {
   },
   join: {
     title: (program) => `Become a partner of ${program}`,
-    intro: (product) =>
-      `Recommend ${product} and earn commissions. Apply here; you get an email when there is a decision.`,
+    intro: (product) => `Recommend ${product} and earn commissions. Apply here.`,
     group: (name) => `You are applying for the group ${name}.`,
     more: 'More about it',
     email: 'Email',

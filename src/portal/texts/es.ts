@@ -71,8 +71,7 @@ export const es: PortalTexts = {
   },
   join: {
     title: (program) => `Hágase socio de ${program}`,
-    intro: (product) =>
-      `Recomiende ${product} y gane comisiones. Envíe aquí su solicitud; recibirá un correo cuando se decida.`,
+    intro: (product) => `Recomiende ${product} y gane comisiones. Envíe aquí su solicitud.`,
     group: (name) => `Su solicitud es para el grupo ${name}.`,
     more: 'Más información',
     email: 'Correo electrónico',

@@ -70,8 +70,7 @@ export const fr: PortalTexts = {
   },
   join: {
     title: (program) => `Devenir partenaire de ${program}`,
-    intro: (product) =>
-      `Recommandez ${product} et gagnez des commissions. Posez votre candidature ici\u00a0; vous recevrez un e-mail dès qu’une décision sera prise.`,
+    intro: (product) => `Recommandez ${product} et gagnez des commissions. Posez votre candidature ici.`,
     group: (name) => `Vous posez votre candidature pour le groupe ${name}.`,
     more: 'En savoir plus',
     email: 'E-mail',

@@ -70,8 +70,7 @@ export const it: PortalTexts = {
   },
   join: {
     title: (program) => `Diventi partner di ${program}`,
-    intro: (product) =>
-      `Consigli ${product} e guadagni commissioni. Invii qui la candidatura; riceverà un’e-mail quando sarà presa una decisione.`,
+    intro: (product) => `Consigli ${product} e guadagni commissioni. Invii qui la candidatura.`,
     group: (name) => `La candidatura è per il gruppo ${name}.`,
     more: 'Maggiori informazioni',
     email: 'E-mail',

@@ -70,8 +70,7 @@ export const pt: PortalTexts = {
   },
   join: {
     title: (program) => `Torne-se parceiro de ${program}`,
-    intro: (product) =>
-      `Recomende ${product} e ganhe comissões. Envie aqui a candidatura; recebe um e-mail quando houver uma decisão.`,
+    intro: (product) => `Recomende ${product} e ganhe comissões. Envie aqui a candidatura.`,
     group: (name) => `A candidatura é para o grupo ${name}.`,
     more: 'Saber mais',
     email: 'E-mail',
