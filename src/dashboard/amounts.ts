@@ -89,8 +89,8 @@ const example = (digits: number): string => withPoint(125n * 10n ** BigInt(Math.
 function whyNot({ label }: Field, { digits, currency }: Unit): string {
   const decimals = digits === 0 ? 'no decimals' : `at most ${digits} digits after the point`;
   if (currency === null)
-    return `'${label}' must be a percentage such as 20 or 12.5, with ${decimals} and without a sign.`;
-  return `'${label}' must be an amount in ${currency} such as ${example(digits)}, with a point, ${decimals} and no other separators.`;
+    return `“${label}” must be a percentage such as 20 or 12.5, with ${decimals} and without a sign.`;
+  return `“${label}” must be an amount in ${currency} such as ${example(digits)}, with a point, ${decimals} and no other separators.`;
 }
 
 const units =

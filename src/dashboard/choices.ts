@@ -1,5 +1,6 @@
 /** Records that a field of a form names: chosen by their names where there are few, and found by an email address where there are many. */
 import type { Operation } from '../core/resource/operation.ts';
+import { known_scopes } from '../core/resource/scope.ts';
 import { Problem } from '../core/values/problem.ts';
 import { insteadOf, type Use } from '../pages/run.ts';
 import type { Field, Typed } from '../pages/schema_fields.ts';
@@ -39,6 +40,8 @@ export async function choicesFor(
 ): Promise<Choices> {
   const choices = new Map<string, Record<string, string>>();
   for (const field of fields) {
+    if (field.name === 'scopes')
+      choices.set(field.name, Object.fromEntries([...known_scopes].sort().map((one) => [one, one])));
     const list = listFor(visit, field);
     if (!list) continue;
     const query = scopeFor(list, scope);
@@ -66,7 +69,7 @@ export const withChoices = (fields: Field[], choices: Choices, typed: Typed): Fi
     // Those first that are chosen, in their order: a list that nobody changes stays as it is.
     const there = (typed[field.name] ?? '').split(/\s+/).filter((id) => id !== '');
     const kind = field.kind === 'list' ? 'choices' : 'choice';
-    const label = field.label.replace(/ ID$| ids$/, field.kind === 'list' ? 's' : '');
+    const label = field.label.replace(/ IDs?$/, field.kind === 'list' ? 's' : '');
     const description = field.name === 'program_id' ? '' : field.description;
     return { ...field, kind, label, description, options: [...new Set([...there, ...Object.keys(names)])], names };
   });

@@ -37,7 +37,7 @@ function input(field: Field, state: FormState, row?: number): Html {
   const problem = problemOf(field, state.problem);
   const value = typed[field.name] ?? '';
   if (field.kind === 'kept') return html`<input type="hidden" name="${field.name}" value="${value}">`;
-  const error = problem && inWords(problem.message.replace(`'${field.name}'`, `“${field.label}”`));
+  const error = problem && inWords(problem.message.replace(`'${problem.details.param}'`, `“${field.label}”`));
   const parts = { ...field, hint: row ? '' : inWords(field.description), error };
   if (field.fields)
     return several(field, { ...parts, error: isAboutRow(field, state) ? undefined : error }, state, row);
@@ -81,11 +81,11 @@ ${rows.map(({ fields }, nth) =>
 `;
 }
 
-/** A text of the API's documentation as a form says it: the names of fields and values as words, and what is null as empty. */
+/** A text of the API's documentation as a form says it: the names of fields and values as words, and `Null` that begins a sentence as empty. */
 export const inWords = (text: string): string =>
   text
     .replaceAll(/`([^`]*)`/g, (_, code: string) => (isName.test(code) ? `“${uncapitalized(words(code))}”` : code))
-    .replaceAll(/\b(N|n)ull\b/g, (_, first: string) => (first === 'N' ? 'Empty' : 'empty'))
+    .replaceAll(/\bNull\b/g, 'Empty')
     .replaceAll('(true)', '(yes)')
     .replaceAll('(false)', '(no)');
 

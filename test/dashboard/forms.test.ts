@@ -241,7 +241,12 @@ t.test('credentials and accounts have the fields of what they are of', async (t)
   ]);
   const empty = await send('rails.put', { id: program_id, rail: 'bank_transfer' }, { mode: 'live' });
   t.match(empty.sent.html, /id="field-credentials-name-error">.*IBAN/s, 'beside the field of the map');
-  t.notMatch((await owner.get('/dashboard/do/programs.create')).text, /\bnull\b/i, 'what is null is said to be empty');
+  t.notMatch((await owner.get('/dashboard/do/programs.create')).text, /\bNull\b/, 'what is null is said to be empty');
+  t.match(
+    (await owner.get('/dashboard/do/rules.create')).text,
+    /Groups The rule applies only/,
+    'what is chosen by name',
+  );
   const stripe = await owner.get(`/dashboard/do/processors.put?id=${program_id}&processor=stripe`);
   t.match(stripe.html, /name="credentials\.secret_key"/);
   const asked = await owner.get(`/dashboard/do/rails.put?id=${program_id}`);

@@ -20,6 +20,8 @@ export interface Form {
   method: string;
   /** The fields with their values, as they would be sent. */
   fields: Record<string, string>;
+  /** The names of its boxes, ticked or not. */
+  boxes: string[];
   /** The text of its button. */
   button: string;
 }
@@ -70,7 +72,8 @@ export function browse(base_url: string): Browser {
     submit(form, filled = {}) {
       if (!form) throw new Error('The page has no such form.');
       for (const name of Object.keys(filled))
-        if (!(name in form.fields)) throw new Error(`The form has no field ${name}: ${Object.keys(form.fields)}`);
+        if (!(name in form.fields) && !form.boxes.includes(name))
+          throw new Error(`The form has no field ${name}: ${Object.keys(form.fields)}`);
       const fields = { ...form.fields, ...filled };
       if (form.method === 'post') return browser.post(form.action, fields);
       return browser.get(`${form.action}?${new URLSearchParams(fields)}`);
@@ -109,10 +112,12 @@ const textOf = (node: Node): string =>
 
 function formOf(form: Node): Form {
   const fields: Record<string, string> = {};
+  const boxes: string[] = [];
   let button = '';
   for (const { name, attribs, children } of elementsOf(form)) {
     if (name === 'button') button ||= textOf({ children }).trim();
     if (attribs.name === undefined) continue;
+    if (name === 'input' && attribs.type === 'checkbox') boxes.push(attribs.name);
     if (name === 'input' && attribs.type === 'checkbox' && !('checked' in attribs)) continue;
     // Boxes of one name are lines of one value.
     if (name === 'input' && attribs.type === 'checkbox' && attribs.name in fields)
@@ -122,7 +127,7 @@ function formOf(form: Node): Form {
     if (name === 'select') fields[attribs.name] = chosen(children);
   }
   const { action = '', method = 'get' } = form.attribs;
-  return { action, method, fields, button };
+  return { action, method, fields, boxes, button };
 }
 
 function chosen(children: Node[]): string {

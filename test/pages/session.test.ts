@@ -172,6 +172,7 @@ t.test('what opens access needs a code of an app, and the fifth wrong one ends t
   const browser = await signedIn(rail, merchant);
   const form = await browser.get('/dashboard/do/api_keys.create');
   t.match(form.text, /Set one up first/);
+  t.match(form.html, /type="checkbox" name="scopes" value="sales:write"/, 'the scopes there are');
   const refused = await browser.submit(
     form.forms.find(({ action }) => action.endsWith('api_keys.create')),
     { name: 'From a page', scopes: '*:read' },
