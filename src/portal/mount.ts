@@ -22,8 +22,8 @@ import { portalOperations } from './operations.ts';
 import { mountPayoutMethod } from './payout_method.ts';
 import { mountPostbacks } from './postbacks.ts';
 import { mountSettings } from './settings.ts';
-import { textsIn, wantedLanguage } from './texts/languages.ts';
-import { type Serving, type Visiting, visitOf, WaitFirst } from './visit.ts';
+import { textsIn } from './texts/languages.ts';
+import { languageOf, readPage, type Serving, type Visiting, visitOf, WaitFirst } from './visit.ts';
 
 export function mountPortal(app: FastifyInstance, store: Store, services: Services, operations: Operation[]): void {
   const serving = {
@@ -67,12 +67,11 @@ function mountPages(scope: FastifyInstance, visiting: Visiting, serving: Serving
   mountMissingSale(scope, visiting);
   mountJoin(scope, serving);
   for (const path of ['/portal/*', '/join', '/join/*'])
-    scope.get(path, async ({ url }) => {
-      throw notFound('page', url);
+    scope.get(path, async (request) => {
+      if (request.session && path === '/portal/*') await readPage(visiting(request), async () => ({}));
+      throw notFound('page', request.url);
     });
 }
-
-const languageOf = ({ headers }: FastifyRequest): string => wantedLanguage(null, headers['accept-language']);
 
 function failed(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof WaitFirst) return reply.redirect('/portal', 303);

@@ -64,6 +64,13 @@ export const readPage = <Result extends object>(
     return { ...(await work(use, me, tx)), me };
   });
 
+/** The languages of partners whose page is being read: what goes wrong then is said in theirs. */
+const languages = new WeakMap<FastifyRequest, string>();
+
+/** The partner's language, once it is known; else that of the browser. */
+export const languageOf = (request: FastifyRequest): string =>
+  languages.get(request) ?? wantedLanguage(null, request.headers['accept-language']);
+
 async function meOf(tx: Tx, { partner_id, request }: PortalVisit): Promise<Me> {
   const partner = await partners.get(tx, partner_id).catch((error: unknown) => {
     throw error instanceof Problem && error.status === 404 ? new SignInFirst() : error;
@@ -72,6 +79,7 @@ async function meOf(tx: Tx, { partner_id, request }: PortalVisit): Promise<Me> {
   if (partner.status === 'pending' && !open_to_pending.includes(request.routeOptions.url ?? '')) throw new WaitFirst();
   const program = await programs.get(tx, partner.program_id);
   const language = wantedLanguage(partner.language_code, request.headers['accept-language']);
+  languages.set(request, language);
   const reader = { language, time_zone: program.timezone };
   return { partner, program, texts: textsIn(language), reader, must_accept: mustAccept(program, partner) };
 }

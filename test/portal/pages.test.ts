@@ -185,6 +185,8 @@ t.test('every page is there in six languages, each with its own words', async (t
       t.notMatch(page.html, /undefined|\[object|NaN/, page.path);
       if (language !== 'en') t.notMatch(page.html, /Skip to|values from/, page.path);
     }
+    for (const path of ['/portal/nothing', '/portal/commissions/com_nothing', '/portal/%00'])
+      t.match((await browser.get(path)).html, `<html lang="${language}">`, path);
     const [, title = ''] = /<h1>(.*)<\/h1>/.exec((await browser.get('/portal/missing_sale')).html) ?? [];
     titles.push(title);
   }
