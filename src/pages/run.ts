@@ -90,12 +90,19 @@ export function read<Result>(visit: Visit, work: (use: Use, tx: Tx) => Promise<R
 /**
  * Runs an operation by its name, in a transaction of its own.
  * @param form_key names a form that was sent: sent again, its first reply is returned and nothing is done twice
+ * @param refusal why nothing more can be done by now: not of a form that was done before
  * @throws Problem as the API would answer
  */
-export async function perform(visit: Visit, name: string, input: Input, form_key?: string): Promise<Reply> {
+export async function perform(
+  visit: Visit,
+  name: string,
+  input: Input,
+  form_key?: string,
+  refusal?: Problem,
+): Promise<Reply> {
   for (let tries = 1; ; tries++) {
     try {
-      return await performOnce(visit, name, input, form_key);
+      return await performOnce(visit, name, input, form_key, refusal);
     } catch (error) {
       // The first click is still being worked on: the second gets its reply.
       const is_in_flight = error instanceof Problem && error.code === 'idempotency_key_in_flight';
@@ -105,7 +112,13 @@ export async function perform(visit: Visit, name: string, input: Input, form_key
   }
 }
 
-async function performOnce(visit: Visit, name: string, input: Input, form_key?: string): Promise<Reply> {
+async function performOnce(
+  visit: Visit,
+  name: string,
+  input: Input,
+  form_key: string | undefined,
+  refusal: Problem | undefined,
+): Promise<Reply> {
   const { request, caller, services } = visit;
   const operation = operationOf(visit, name);
   const given = check(visit, operation, input);
@@ -133,6 +146,7 @@ async function performOnce(visit: Visit, name: string, input: Input, form_key?: 
     const outcome = await transaction(store, options, async (tx) => {
       const first = sent_before && storedReply(tx, sent_before, services.vault);
       if (first) return JSON.parse(first.body);
+      if (refusal) throw refusal;
       if (rejection) throw rejection;
       const result = await runLogged(tx, operation, { caller, services, ...given, asked: found });
       if (!(result instanceof Problem) && sent_before)

@@ -12,7 +12,7 @@ import type { Link } from '../program/partners/link.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn, withScheme } from './fields.ts';
 import { copyable, cursorOf, doneNotice, type PortalPage, pager, sendPortal } from './frame.ts';
 import { masked } from './masked.ts';
-import { type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
+import { enough, type Me, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const fields = ['destination_url', 'value', 'label'];
 /** Links that a partner makes here. The merchant can make more. */
@@ -37,7 +37,6 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
       const { me: again, ...page } = await linksPage(visit, {}, { typed, errors });
       return sendPortal(reply, again, page, status);
     };
-    if (count >= most_links) return wrong({ '': me.texts.links.most }, 402);
     const destination_url = withScheme(one(typed, 'destination_url')) ?? me.program.website_url;
     if (!isOn(destination_url, hosts))
       return wrong({ destination_url: me.texts.links.elsewhere(hosts.join(', ')) }, 400);
@@ -50,11 +49,13 @@ export function mountLinks(app: FastifyInstance, visiting: Visiting): void {
       ...(label === undefined ? {} : { label }),
     };
     const form_key = one(typed, 'form_key');
-    const create = (one: string) => performBeyond(visit, 'links.create', { ...body, value: one }, form_key);
+    const refusal = enough(count >= most_links);
+    const create = (one: string) => performBeyond(visit, 'links.create', { ...body, value: one }, form_key, refusal);
     const { handle } = me.partner;
     try {
       await (value === undefined ? firstFree(endingsFor(handle, form_key), create) : create(value));
     } catch (problem) {
+      if (problem === refusal) return wrong({ '': me.texts.links.most }, 402);
       return wrong(errorsOf(problem, me.texts, fields), (problem as { status: number }).status);
     }
     return reply.redirect('/portal/links?done=created', 303);

@@ -8,7 +8,7 @@ import { table } from '../pages/table.ts';
 import type { SaleClaim } from '../program/sales/sale_claim.ts';
 import { type Errors, errorsOf, form, one, type Typed, typedIn } from './fields.ts';
 import { cursorOf, doneNotice, pager, sendPortal } from './frame.ts';
-import { type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
+import { enough, type PortalVisit, performBeyond, readPage, type Visiting } from './visit.ts';
 
 const fields = ['external_charge_id', 'email', 'coupon_code', 'occurred_at', 'note'] as const;
 /** Claims of a partner that wait for a decision. */
@@ -29,7 +29,6 @@ export function mountMissingSale(app: FastifyInstance, visiting: Visiting): void
     }));
     const { missing_sale: said } = me.texts;
     const wrong = (errors: Errors, status = 400) => show(reply, visit, {}, { typed, errors }, status);
-    if (open >= most_open) return wrong({ '': said.too_many });
     const given = Object.fromEntries(
       fields.flatMap((name) => (one(typed, name) === undefined ? [] : [[name, one(typed, name) as string]])),
     );
@@ -37,10 +36,12 @@ export function mountMissingSale(app: FastifyInstance, visiting: Visiting): void
       return wrong({ external_charge_id: said.one_of });
     if (given.occurred_at !== undefined) given.occurred_at = `${given.occurred_at}T12:00:00Z`;
     const body = { program_id: me.program.id, partner_id: visit.partner_id, ...given };
+    const refusal = enough(open >= most_open);
     try {
-      const { finding } = await performBeyond(visit, 'sale_claims.create', body, one(typed, 'form_key'));
+      const { finding } = await performBeyond(visit, 'sale_claims.create', body, one(typed, 'form_key'), refusal);
       return reply.redirect(`/portal/missing_sale?done=${finding === 'credited' ? 'found' : 'sent'}`, 303);
     } catch (problem) {
+      if (problem === refusal) return wrong({ '': said.too_many });
       return wrong(errorsOf(problem, me.texts, fields), (problem as Problem).status);
     }
   });

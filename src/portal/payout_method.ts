@@ -16,7 +16,7 @@ import { type Errors, errorsOf, form, one, type PortalField, type Typed, typedIn
 import { doneNotice, sendPortal } from './frame.ts';
 import { sentFile } from './sent_file.ts';
 import type { PortalTexts } from './texts/texts.ts';
-import { type Me, type PortalVisit, readPage, type Visiting } from './visit.ts';
+import { enough, type Me, type PortalVisit, readPage, type Visiting } from './visit.ts';
 
 type Detail = keyof PortalTexts['payout_method']['fields'];
 
@@ -53,7 +53,6 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
     if (!account) return reply.redirect('/portal/payout_method', 303);
     const { me, changes } = await readPage(visit, async (_, __, tx) => ({ changes: await changesOf(tx, visit) }));
     const wrong = (errors: Errors, status: number) => show(reply, visit, {}, { kind, typed, errors }, status);
-    if (changes >= most_changes_a_day) return wrong({ '': me.texts.general.too_many }, 429);
     const [first = 'iban'] = account.details;
     const details = Object.fromEntries(account.details.map((name) => [name, one(typed, name) ?? '']));
     const missing = account.details.filter((name) => details[name] === '');
@@ -62,6 +61,7 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
       const errors = Object.fromEntries(missing.map((name) => [name, me.texts.general.required]));
       return wrong(differs ? { ...errors, again: me.texts.payout_method.differs } : errors, 400);
     }
+    const refusal = enough(changes >= most_changes_a_day);
     try {
       const body = { method: account.method, details };
       await perform(
@@ -69,8 +69,10 @@ export function mountPayoutMethod(app: FastifyInstance, visiting: Visiting): voi
         'partners.put_payout_method',
         { params: { id: visit.partner_id }, body },
         one(typed, 'form_key'),
+        refusal,
       );
     } catch (problem) {
+      if (problem === refusal) return wrong({ '': me.texts.general.too_many }, 429);
       const named = Object.fromEntries(account.details.map((name) => [`details.${name}`, name]));
       return wrong(errorsOf(problem, me.texts, account.details, named), (problem as Problem).status);
     }

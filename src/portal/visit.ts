@@ -88,5 +88,14 @@ async function meOf(tx: Tx, { partner_id, request }: PortalVisit): Promise<Me> {
  * Runs an operation that has to see rows of others: whether a value is taken, or whose a sale is. The caller gives it no id but those of the partner, and
  * shows nothing of the reply that is not theirs.
  */
-export const performBeyond = (visit: PortalVisit, name: string, body: object, form_key?: string): Promise<Reply> =>
-  perform({ ...visit, sees_organization: true }, name, { body }, form_key);
+export const performBeyond = (
+  visit: PortalVisit,
+  name: string,
+  body: object,
+  form_key?: string,
+  refusal?: Problem,
+): Promise<Reply> => perform({ ...visit, sees_organization: true }, name, { body }, form_key, refusal);
+
+/** A partner has as many of something as they may have. */
+export const enough = (is_enough: boolean): Problem | undefined =>
+  is_enough ? new Problem('plan_limit_reached', 'The partner has as many as they may have.') : undefined;

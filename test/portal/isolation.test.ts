@@ -255,6 +255,18 @@ t.test('a form of a partner that is sent again after another one sets nothing ba
       t.match((await browser.submit(sent, typed)).path, 'done=saved');
   }
   t.match(await shop.merchant.get(`/v1/partners/${partner.id}/payout_method`), { hint: 'two' });
+  const change = async (email: string, times: number) => {
+    const form = formAt(await browser.get('/portal/payout_method?method=paypal'), '/portal/payout_method');
+    for (let nth = 1; nth < times; nth++) await browser.submit(form, paypal(email));
+    return (await browser.submit(form, paypal(email))).path;
+  };
+  for (const email of ['three@example.com', 'four@example.com', 'five@example.com'])
+    t.match(
+      await change(email, 2),
+      'done=saved',
+      'the second click on the last one of a day is told what the first did',
+    );
+  t.notMatch(await change('six@example.com', 1), 'done=saved');
   t.match(await shop.merchant.get(`/v1/partners/${partner.id}`), { language_code: 'fr' });
 });
 
