@@ -13,7 +13,7 @@ import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
 /** A program has fifty of its own. */
-const shown_endpoints = 100;
+const shown_endpoints = 50;
 const shown_deliveries = 25;
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'];
 
@@ -21,6 +21,7 @@ interface Endpoints {
   /** The noun of its operations. */
   tag: string;
   title: string;
+  has_more: boolean;
   data: Record_[];
 }
 
@@ -50,7 +51,7 @@ ${deliveryTable(visit, deliveries, 'webhook_deliveries')}
   return { title: 'Webhooks', content, chosen };
 }
 
-const endpointTable = (visit: DashboardVisit, { tag, title, data }: Endpoints): Html => {
+const endpointTable = (visit: DashboardVisit, { tag, title, data, has_more }: Endpoints): Html => {
   const create = visit.catalog.operations.get(`${tag}.create`);
   const may_create = create && mayDo(visit.role, create.scope);
   return html`<h2>${title}</h2>${table(
@@ -63,7 +64,7 @@ const endpointTable = (visit: DashboardVisit, { tag, title, data }: Endpoints): 
     ],
     data,
     'There is no endpoint yet.',
-  )}${may_create && html`<ul class="actions"><li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li></ul>`}`;
+  )}<ul class="actions">${may_create && html`<li><a class="button plain" href="/dashboard/do/${create.name}">${actionTitle(visit.catalog, create)}</a></li>`}${has_more && html`<li><a href="/dashboard/${tag}">All endpoints</a></li>`}</ul>`;
 };
 
 /** An endpoint without a list receives everything. */
