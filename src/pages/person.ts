@@ -33,7 +33,7 @@ function cookieOf({ headers: { cookie = '' } }: FastifyRequest, area: Area): str
   return found?.slice(prefix.length);
 }
 
-/** Reads forms, and refuses those that do not come from a page of this service. For the routes that are added to `scope`. */
+/** Reads forms, and refuses those that do not come from a page of this service; leads from addresses with a slash at the end to those without. For the routes that are added to `scope`. */
 export function takeForms(scope: FastifyInstance, base_url: string): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
@@ -41,8 +41,11 @@ export function takeForms(scope: FastifyInstance, base_url: string): void {
     { parseAs: 'string' },
     async (_: FastifyRequest, body: string) => new URLSearchParams(body),
   );
-  scope.addHook('onRequest', async (request) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') requireOwnOrigin(request, base_url);
+  scope.addHook('onRequest', async (request, reply) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return requireOwnOrigin(request, base_url);
+    // People type a slash at the end of an address.
+    const [path = '', ...query] = request.url.split('?');
+    if (path.endsWith('/')) return reply.redirect([path.slice(0, -1), ...query].join('?'), 301);
   });
 }
 

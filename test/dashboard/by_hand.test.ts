@@ -167,8 +167,8 @@ t.test('on a phone each row of a table is a card, and nothing scrolls sideways',
   const mailed = await mail(rail, outreach);
   const reply_id = await replyTo(rail, outreach, mailed, mailed.email, { text: 'x'.repeat(9_000) });
   await rail.query(sql`update recruitment.message set subject = ${'W'.repeat(1_000)} where id = ${reply_id}`);
-  const of_mail = [`/threads/${mailed.thread_id}`, `/messages/${reply_id}`];
-  for (const path of [`/partners/${partner.id}`, '/webhooks', '/reports?report=partners', ...of_mail]) {
+  const of_long_words = [`/threads/${mailed.thread_id}`, `/messages/${reply_id}`, `/search?q=${'W'.repeat(200)}`];
+  for (const path of [`/partners/${partner.id}`, '/webhooks', '/reports?report=partners', ...of_long_words]) {
     await page.goto(`${rail.address}/dashboard${path}`);
     t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), path);
     t.same(

@@ -107,6 +107,11 @@ t.test('an address that no page has answers a page', async (t) => {
     t.equal(page.status, 400, path);
     t.match(page.html, /<h1>(?:Page not found|This did not work)</, path);
   }
+  const { program } = await openShop(rail);
+  for (const path of [`/join/${program.subdomain}`, '/portal/sign_in', '/dashboard/sign_in'])
+    t.match(await browse(rail.address).get(`${path}/?a=b`), { path: `${path}?a=b`, status: 200 });
+  for (const path of ['/portal/', '/dashboard/'])
+    t.match(await browse(rail.address).get(path), { path: `${path}sign_in`, status: 200 });
   t.match((await browse(rail.address).get('/v1/%ff')).headers, { 'content-type': /json/ }, 'the API answers as always');
 });
 
