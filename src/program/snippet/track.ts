@@ -11,6 +11,7 @@ import { addressOf } from '../../core/net/client_address.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { inSharedTransaction } from '../../core/resource/shared_transaction.ts';
+import { databaseTime } from '../../core/values/clock.ts';
 import { Admission, most_bytes } from './browser_request.ts';
 import { mountDemoPage } from './demo_page.ts';
 import { setups } from './publishable_key.ts';
@@ -86,7 +87,7 @@ async function cookieOf(origin: string, kept: KeptClick | null): Promise<string>
   const { protocol, hostname } = new URL(origin);
   const { getDomain } = await import('tldts');
   const domain = getDomain(hostname, { allowPrivateDomains: true });
-  const seconds = kept ? Math.floor((Date.parse(kept.expires_at) - Date.now()) / 1_000) : 0;
+  const seconds = kept ? Math.floor((Date.parse(kept.expires_at) - databaseTime()) / 1_000) : 0;
   return [
     `${cookie}=${kept?.click_id ?? ''}`,
     'Path=/',

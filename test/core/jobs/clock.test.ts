@@ -104,6 +104,16 @@ t.test('an API whose clock is wrong checks times by that of Postgres, and makes 
     }),
     { status: 201 },
   );
+  const origin = 'https://acme.example.com';
+  const page = { program_id: shop.program_id, allowed_origins: [origin] };
+  const { key } = await merchant.post('/v1/publishable_keys', page);
+  const visit = await fetch(`${url}/v1/c`, {
+    method: 'POST',
+    headers: { Origin: origin, 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/142.0.0.0 Safari/537.36' },
+    body: JSON.stringify({ key, param: 'ref', value: partner.handle }),
+  });
+  const [, seconds] = /Max-Age=(\d+)/.exec(visit.headers.get('set-cookie') ?? '') ?? [];
+  t.ok(Number(seconds) > 29 * 86_400, 'a visitor keeps the click');
 });
 
 t.test('the log says that a clock is wrong once, and again when that changes', async (t) => {
