@@ -5,7 +5,7 @@ import { Problem } from '../core/values/problem.ts';
 import { capitalized, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
-import { problemOfInput, type Reply, type Use } from '../pages/run.ts';
+import { insteadOf, problemOfInput, type Reply, type Use } from '../pages/run.ts';
 import { chooser, noBrand } from './board.ts';
 import { actionTitle, addressOf, paramsOf, schemaOf, scopeFor } from './catalog.ts';
 import { choicesFor, withFound } from './choices.ts';
@@ -67,7 +67,14 @@ const sendJson = (reply: FastifyReply, { tag }: Operation, file: object): Fastif
 async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
   const { params, given, program_id } = asked;
   const query = { ...given, ...scopeFor(operation, { program_id }) };
-  const answer: Reply = await use(operation.name, { params, query }).catch(problemOfInput);
+  const answer: Reply = await use(operation.name, { params, query })
+    .catch(insteadOf(404, undefined))
+    .catch(problemOfInput);
+  if (answer === undefined) {
+    // The record is not there, or has no such part.
+    await use(`${operation.tag}.get`, { params: { id: params.id } });
+    return { content: html`<p class="none">There is none yet.</p>` };
+  }
   if (answer instanceof Problem) return asking(operation, { ...params, ...given }, answer);
   if (operation.name.endsWith('.export')) return { content: html``, file: answer };
   const [named] = await withNames(visit, use, [answer], program_id);

@@ -80,6 +80,15 @@ t.test('a record of another organization, and one that does not exist, is 404 on
   const of_none = `fsc_${'0'.repeat(26)}`;
   t.match(await owner.get(`/dashboard/searches/${of_none}`), { status: 404, path: `/dashboard/scans/${of_none}` });
   t.equal((await owner.get('/dashboard/see/partners.create')).status, 404);
+  const program_id = (await world.fixture('programs')).id;
+  const { id } = await merchant.post('/v1/partners', { program_id, email: 'unpaid@partner.example.com' });
+  const path = `/dashboard/see/partners.get_payout_method?id=${id}`;
+  t.match(
+    await owner.get(path),
+    { status: 200, text: /There is none yet/ },
+    'a record that is there without such a part',
+  );
+  t.equal((await other.get(path)).status, 404);
 });
 
 t.test('a role does what its row of the table says, and no more', async (t) => {
