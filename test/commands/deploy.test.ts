@@ -36,7 +36,9 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
   const text = await printed('kubernetes', '--image', 'registry.example.com/rail@sha256:00', '--apis', '3');
   const objects: Json[] = parseAllDocuments(text).map((document) => document.toJS());
   t.same(
-    objects.map(({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.name}`),
+    objects.map(
+      ({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.name.replace(/-[0-9a-f]{12}$/, '')}`,
+    ),
     [
       'v1 ConfigMap rail',
       'v1 ServiceAccount rail',
@@ -103,15 +105,20 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
   t.same(named('Service', 'rail-api').spec.selector, named('Deployment', 'rail-api').spec.selector.matchLabels);
 });
 
-t.test('other settings are other pods, which restart', async (t) => {
-  const settingsIn = async (TRUSTED_PROXIES: string) => {
-    const { stdout } = await command(['deploy', 'kubernetes'], { ...environment, TRUSTED_PROXIES });
-    return stdout.match(/rail\/settings.*/g);
+t.test('other settings are other pods, which restart, and another image migrates by another job', async (t) => {
+  const hashesIn = async (TRUSTED_PROXIES: string, ...image: string[]) => {
+    const { stdout } = await command(['deploy', 'kubernetes', ...image], { ...environment, TRUSTED_PROXIES });
+    const [job, api, worker] = stdout.match(/(?<=name: rail-migrate-|rail\/settings: ).*/g) ?? [];
+    t.equal(api, worker);
+    return { job, api };
   };
-  const [one, same, other] = [await settingsIn('1'), await settingsIn('1'), await settingsIn('2')];
-  t.equal(one?.length, 2);
-  t.same(one, same);
-  t.not(one?.[0], other?.[0]);
+  const one = await hashesIn('1');
+  t.same(await hashesIn('1'), one);
+  const [other, image] = [await hashesIn('2'), await hashesIn('1', '--image', 'rail:2')];
+  t.equal(other.job, one.job);
+  t.not(other.api, one.api);
+  t.not(image.job, one.job, 'a Job cannot be changed');
+  t.equal(image.api, one.api);
 });
 
 t.test('prints units that systemd takes, which start what there is', async (t) => {

@@ -42,7 +42,7 @@ export function manifests(options: KubernetesOptions): Value[] {
     METRICS_PORT: `${metrics_port}`,
   };
   const { apis, workers } = options;
-  const settings = sha256(JSON.stringify(data)).toString('hex').slice(0, 12);
+  const settings = hashOf(data);
   return [
     object(options, 'v1', 'ConfigMap', 'rail', { data }),
     object(options, 'v1', 'ServiceAccount', 'rail', { automountServiceAccountToken: false }),
@@ -56,6 +56,8 @@ export function manifests(options: KubernetesOptions): Value[] {
     budget(options, 'worker'),
   ];
 }
+
+const hashOf = (fields: Fields): string => sha256(JSON.stringify(fields)).toString('hex').slice(0, 12);
 
 const labels = (component: string): Fields => ({
   'app.kubernetes.io/name': 'rail',
@@ -77,10 +79,10 @@ function object(
   };
 }
 
-/** A Job cannot be changed, so that each version has its own; it is removed an hour after its end. */
+/** A Job cannot be changed, so that each version, image and set of secrets has its own; it is removed an hour after its end. */
 function migration(options: KubernetesOptions): Fields {
-  const name = `rail-migrate-${pkg.version.replaceAll('.', '-')}`;
   const spec = { ...pod(options, 'migrate', {}), restartPolicy: 'Never' };
+  const name = `rail-migrate-${pkg.version.replaceAll('.', '-')}-${hashOf(spec)}`;
   return object(options, 'batch/v1', 'Job', name, {
     spec: {
       backoffLimit: 5,
