@@ -3,6 +3,7 @@ import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
+import { noBrand } from './none_yet.ts';
 import { mayDo } from './roles.ts';
 import type { Record_ } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -36,10 +37,6 @@ export async function boardPage(visit: DashboardVisit) {
       : html`${brands.length > 1 && chooser('/dashboard/board', brands, brand_id)}<div class="board" tabindex="0" role="region" aria-label="Prospects by stage">${columns.map((column) => lane(visit, column, brand_id))}</div>`;
   return { title: 'Recruitment board', content, chosen };
 }
-
-/** Shown on a page of recruitment before there is a brand. */
-export const noBrand = ({ role }: DashboardVisit): Html =>
-  html`<p class="none">There is no brand yet. ${mayDo(role, 'brands:write') && html`<a href="/dashboard/do/brands.create">Create a brand</a> to recruit partners for it.`}</p>`;
 
 /** A choice of the brand that a page is about. */
 export const chooser = (path: string, brands: Record_[], brand_id: string): Html =>

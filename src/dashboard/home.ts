@@ -6,6 +6,7 @@ import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
 import type { Use } from '../pages/run.ts';
 import { actionTitle } from './catalog.ts';
+import { noProgram } from './none_yet.ts';
 import { mayDo } from './roles.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
@@ -49,12 +50,10 @@ export async function homePage(visit: DashboardVisit) {
     chosen,
     content:
       chosen.program_id === undefined
-        ? noProgram
+        ? noProgram(visit)
         : html`${steps.length > 0 && begin(steps)}${cards(visit, counts)}${report && drawn(visit, report)}`,
   };
 }
-
-const noProgram = html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`;
 
 /** The steps before a program earns anybody a commission: the noun of the list that has one then, what to do, and why. */
 const needed = [

@@ -2,6 +2,7 @@
 import { counted, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { table } from '../pages/table.ts';
+import { noProgram } from './none_yet.ts';
 import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -22,8 +23,7 @@ export async function integrationsPage(visit: DashboardVisit) {
       clicks: of_clicks.total_count as number,
     };
   });
-  if (chosen.program_id === undefined)
-    return { title: 'Integrations', chosen, content: html`<p class="none">There is no program yet.</p>` };
+  if (chosen.program_id === undefined) return { title: 'Integrations', chosen, content: noProgram(visit) };
   const { program_id } = chosen;
   const content = html`<h2>Billing processors</h2>${processorTable(visit, program_id, processors)}
 <h2>The script for your pages</h2>${keyTable(visit, keys)}<p>${clicks > 0 ? html`Clicks arrive: <a href="/dashboard/clicks">the newest</a>.` : 'No click has arrived yet.'} <a href="/docs/snippet">/docs/snippet</a> says how to paste the script, and how to serve it from your own host.</p>

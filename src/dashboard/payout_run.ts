@@ -8,6 +8,7 @@ import { notice } from '../pages/layout.ts';
 import { perform } from '../pages/run.ts';
 import { table } from '../pages/table.ts';
 import { queryOf } from './list_page.ts';
+import { noProgram } from './none_yet.ts';
 import { mayDo, mayRun } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -53,8 +54,7 @@ export async function payoutRunPage(visit: DashboardVisit) {
     };
   });
   const { program_id } = chosen;
-  if (program_id === undefined)
-    return { title: 'Payout run', chosen, content: html`<p class="none">There is no program yet.</p>` };
+  if (program_id === undefined) return { title: 'Payout run', chosen, content: noProgram(visit) };
   const may_see = mayDo(visit.role, 'payouts:write');
   const is_wanted = partners <= most_partners || queryOf(visit.request.query).show === 'due';
   const preview = may_see && is_wanted ? await previewOf(visit, program_id) : undefined;

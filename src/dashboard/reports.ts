@@ -12,6 +12,7 @@ import { filter_names } from '../program/reports/report.ts';
 import { listTitle, schemaOf } from './catalog.ts';
 import { queryOf } from './list_page.ts';
 import { withNames } from './named.ts';
+import { noProgram } from './none_yet.ts';
 import { hrefOf, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
 
@@ -112,7 +113,7 @@ ${Object.entries(filters).map(([name, value]) => html`<input type="hidden" name=
       ? false
       : answer
         ? drawn(visit, answer, { ...query_here, ...filters }, { from, to })
-        : html`<p class="none">There is no program yet.</p>`;
+        : noProgram(visit);
   const content = html`${choosing}${narrowed.length > 0 && html`<p>${narrowed} <a href="/dashboard/reports?${new URLSearchParams(query_here)}">Clear</a></p>`}${body}
 <p class="hint">Days are those of UTC. EPC: earnings per click, the commissions divided by the clicks.</p>`;
   return { title: 'Reports', content, chosen };

@@ -6,7 +6,7 @@ import { capitalized, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
 import { insteadOf, problemOfInput, type Reply, type Use } from '../pages/run.ts';
-import { chooser, noBrand } from './board.ts';
+import { chooser } from './board.ts';
 import { actionTitle, addressOf, paramsOf, schemaOf, scopeFor } from './catalog.ts';
 import { choicesFor, withFound } from './choices.ts';
 import { chosenIn, filtersOf } from './filters.ts';
@@ -14,6 +14,7 @@ import { sendDashboard, titleInMenu } from './frame.ts';
 import { inputOf } from './input.ts';
 import { columnNames, expansionOf, type ListReply, listContent } from './list_page.ts';
 import { withNames } from './named.ts';
+import { noBrand, noProgram } from './none_yet.ts';
 import { pickingOf } from './pick_prospects.ts';
 import { doneNotice, recordFacts } from './record_page.ts';
 import type { Record_ } from './values.ts';
@@ -83,7 +84,8 @@ async function seeRecord(visit: DashboardVisit, use: Use, operation: Operation, 
 
 async function seeList(visit: DashboardVisit, use: Use, operation: Operation, asked: Asked): Promise<Seen> {
   const { params, given, program_id } = asked;
-  const { properties = {} } = schemaOf(operation, 'query');
+  const { properties = {}, required } = schemaOf(operation, 'query');
+  if (required?.includes('program_id') && program_id === undefined) return { content: noProgram(visit) };
   const scope = scopeFor(operation, { program_id });
   const brands = await brandsFor(operation, use);
   if (brands?.length === 0) return { content: noBrand(visit) };

@@ -5,6 +5,7 @@ import { type Html, html } from '../pages/html.ts';
 import { facts } from '../pages/table.ts';
 import { listTable } from './list_page.ts';
 import { withNames } from './named.ts';
+import { noProgram } from './none_yet.ts';
 import { mayDo } from './roles.ts';
 import { type Record_, shown } from './values.ts';
 import { type DashboardVisit, readPage } from './visit.ts';
@@ -60,7 +61,7 @@ export async function settingsPage(visit: DashboardVisit) {
       program_id,
     ),
   }));
-  const content = html`${program ? programContent(visit, program) : html`<p class="none">There is no program yet. <a href="/dashboard/do/programs.create">Create the first program</a>.</p>`}
+  const content = html`${program ? programContent(visit, program) : noProgram(visit)}
 ${people(visit, users)}${keysOf(visit, keys)}`;
   return { title: 'Settings', chosen, content };
 }

@@ -186,8 +186,10 @@ t.test('on a phone each row of a table is a card, and nothing scrolls sideways',
 
 t.test('a program that is new says what it needs, and nothing is shown by its id', async (t) => {
   const own = await rail.organization();
-  const { program_id } = await openShop(rail, {}, own);
   const person = await signedIn(rail, own, 'owner');
+  for (const path of ['', '/sales', '/webhook_deliveries', '/reports', '/payout_run'])
+    t.match(await person.get(`/dashboard${path}`), { status: 200, text: /no program yet\. Create the first/ }, path);
+  const { program_id } = await openShop(rail, {}, own);
   t.match(
     (await person.get('/dashboard')).text,
     /First steps Create a rule \. .* Create a partner \. .* Connect your shop/,
