@@ -12,11 +12,11 @@ export interface FieldParts {
 
 export const fieldId = (name: string): string => `field-${name.replaceAll(/[^a-z0-9_]/gi, '-')}`;
 
-/** The attributes of a control: its name, and where its hint and its error stand. */
+/** The attributes of a control: its name, and where its hint and its error stand. The first that is wrong has the focus, so that it is in view. */
 export function controlAttributes({ name, hint, error, is_required, autocomplete }: FieldParts): Html {
   const id = fieldId(name);
   const described = [...(hint ? [`${id}-hint`] : []), ...(error ? [`${id}-error`] : [])].join(' ');
-  return html`id="${id}" name="${name}"${is_required && html` required`}${autocomplete && html` autocomplete="${autocomplete}"`}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}`;
+  return html`id="${id}" name="${name}"${is_required && html` required`}${autocomplete && html` autocomplete="${autocomplete}"`}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true" autofocus`}`;
 }
 
 /** The label, with the word that says that the field may stay empty. */

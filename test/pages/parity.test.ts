@@ -151,7 +151,7 @@ t.test('a form comes back with what was typed, and the error beside its field', 
     handle: '!',
   });
   t.equal(again.status, 400);
-  t.match(again.html, /id="field-email"[^>]* aria-invalid="true"/);
+  t.match(again.html, /id="field-email"[^>]* aria-invalid="true" autofocus/, 'what is wrong is in view');
   t.match(again.html, /id="field-email-error">[^<]*email/);
   t.match(again.html, /id="field-handle-error">/, 'all that is wrong is said at once');
   t.equal(
