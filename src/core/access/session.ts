@@ -26,12 +26,14 @@ export interface Session {
   name: string | null;
   /** True once the user has set up an app that makes codes. */
   has_totp: boolean;
-  /** When the user last gave a code. */
+  /** When the user last gave a code, if that still holds. */
   confirmed_at: string | null;
 }
 
 /** A session ends when nobody has used it for so long. */
 export const idle_hours = 12;
+/** A code of the user's app holds for so long, by the clock of Postgres. */
+const confirmed_minutes = 15;
 /** A session ends so long after the person signed in. */
 const most_days = { user: 7, partner: 30 };
 const most_agent_length = 200;
@@ -66,7 +68,8 @@ export async function resumeSession(database: Database, token: string): Promise<
     database,
     sql`
       with found as (
-        select s.organization_id, s.id, s.user_id, s.partner_id, s.confirmed_at, s.last_seen_at, u.role, u.email, u.name, u.totp_secret is not null as has_totp
+        select s.organization_id, s.id, s.user_id, s.partner_id, s.last_seen_at, u.role, u.email, u.name, u.totp_secret is not null as has_totp,
+          case when s.confirmed_at > now() - make_interval(mins => ${confirmed_minutes}) then s.confirmed_at end as confirmed_at
         from core.session s
         left join core.user_account u on u.organization_id = s.organization_id and u.id = s.user_id and u.removed_at is null
         where s.token_sha256 = ${sha256(token)}
