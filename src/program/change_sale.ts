@@ -10,6 +10,7 @@ import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
 import { noteDecision, recalculate, visitOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
+import { correctSalesAfterCorrection } from './late_sale.ts';
 import { partnerOf } from './partners/partner.ts';
 import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
@@ -46,7 +47,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: "Corrects a sale's amounts or its partner.",
-    doc: 'Commissions are recalculated with the rate that they were computed with; an amount that was edited by hand is scaled instead. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. A commission that was voided, rejected, deleted or edited by hand stays so, also when the sale returns to its partner. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
+    doc: 'Commissions are recalculated with the rate that they were computed with; an amount that was edited by hand is scaled instead. For what is already paid, the difference is a clawback or a bonus. Later sales whose tier, or number of payments, that changes are corrected too, unless they are paid, approved or on hold. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. A commission that was voided, rejected, deleted or edited by hand stays so, also when the sale returns to its partner. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
     params: idParams,
     body: z
       .strictObject({
@@ -99,6 +100,7 @@ export async function correct(
   if (reassigned) await takeBackCommissions(tx, before, 'sale_corrected');
   await recalculate(tx, program, after, customer, reassigned);
   await followDisputes(tx, after.id);
+  await correctSalesAfterCorrection(tx, before, after);
   // The commissions are locked: what deletes a payout locks them before it takes them out.
   if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);
   return after;

@@ -28,13 +28,26 @@ export const correctLaterSales = (tx: Tx, later: LaterSales): void =>
 
 /** The same after a refund, where the sales that rules paid for are others than before. */
 export async function correctSalesAfterRefund(tx: Tx, before: Sale, after: Sale, refunded_at: string): Promise<void> {
-  if (after.customer_id === null || (before.status === 'refunded') === (after.status === 'refunded')) return;
-  const place = { at: refunded_at, charge: '' };
+  if ((before.status === 'refunded') !== (after.status === 'refunded'))
+    await correctSalesAfter(tx, after, { at: refunded_at, charge: '' });
+}
+
+async function correctSalesAfter(tx: Tx, { customer_id }: Sale, after: Place): Promise<void> {
+  if (customer_id === null) return;
   const later = await tx.maybe(sql`
     select from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${after.customer_id} and t.deleted_at is null and ${isAfter(place)}
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and ${isAfter(after)}
     limit 1`);
-  if (later) correctLaterSales(tx, { customer_id: after.customer_id, after: place, moved_from: null, adopts: false });
+  if (later) correctLaterSales(tx, { customer_id, after, moved_from: null, adopts: false });
+}
+
+/** The same after a correction: a sale of another partner, or one that earns anew or no more, and the revenue of a month, count for later sales too. */
+export async function correctSalesAfterCorrection(tx: Tx, before: Sale, after: AttributedSale): Promise<void> {
+  const reassigned = before.partner_id !== after.partner_id;
+  if (reassigned && isAttributed(before)) await correctTiersAfter(tx, before);
+  if (reassigned || before.amount_minor !== after.amount_minor) await correctTiersAfter(tx, after);
+  if (reassigned || (before.amount_minor === 0) !== (after.amount_minor === 0))
+    await correctSalesAfter(tx, after, placeIn(after));
 }
 
 /** Selects the sales `t` that named a customer before they were known, and come after a place. */

@@ -55,16 +55,19 @@ export async function deletePendingPayouts(
 }
 
 /**
- * Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. "Partners that are deleted lose what is freed":
- * their clawbacks stay.
+ * Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. "Partners that are deleted lose what is freed",
+ * and what was to be clawed back of it: clawbacks of what was paid stay.
  */
 export async function freeCommissions(tx: Tx, { id, partner_id }: Payout): Promise<void> {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   await changeInPages(tx, id, sql`payout_id = null`, async (freed) => {
     await followDisputesOf(tx, freed);
     if (partner) return;
-    const earned = freed.filter(({ amount_minor }) => amount_minor > 0).map((commission) => commission.id);
-    await voidCommissions(tx, sql`t.id = any(${earned})`, 'partner_deleted');
+    const earned = freed.filter(({ amount_minor }) => amount_minor > 0);
+    const ids = earned.map((commission) => commission.id);
+    const sale_ids = earned.flatMap(({ sale_id }) => sale_id ?? []);
+    const corrects = sql`t.sale_id = any(${sale_ids}) and t.clawback_of = any(${ids}) and t.payout_id is null`;
+    await voidCommissions(tx, sql`(t.id = any(${ids}) or ${corrects})`, 'partner_deleted');
   });
 }
 

@@ -6,8 +6,9 @@ import { generateStep, nextMost } from '../../../src/program/payouts/batches/gen
 import { startOfMonth } from '../../../src/program/payouts/batches/month.ts';
 import { programsWithBalances } from '../../../src/program/payouts/batches/monthly.ts';
 import { type RangeKey, splitBatch } from '../../../src/program/payouts/batches/range.ts';
-import { type Answer, eventually, sql, startRail } from '../../harness.ts';
+import { type Answer, eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
+import { setDebtor } from './files/fixture.ts';
 import { bank, batchOf, bonus, generated, payee } from './fixture.ts';
 
 const rail = await startRail();
@@ -97,6 +98,24 @@ t.test('creates no batch for a month that is yet to come', async (t) => {
     transaction(rail.store, { organization_id: null, request_id: null }, (tx) => programsWithBalances(tx, cutoff));
   t.ok((await programs(new Date().toISOString())).some(({ id }) => id === shop.program_id));
   t.same(await programs(new Date(Date.now() + 3 * 86_400_000).toISOString()), []);
+});
+
+t.test('what was to be clawed back of a payout that a deleted partner never got goes with it', async (t) => {
+  const shop = await openShop(rail, { holding_period_days: 0 });
+  await shop.rule();
+  await setDebtor(rail, shop);
+  const partner = await payee(shop, []);
+  const sale = await shop.sale({ partner_id: partner.id, amount_minor: 50_000 });
+  await batchOf(shop);
+  const [payout] = (await shop.list('payouts')) as [Json];
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await shop.merchant.delete(`/v1/partners/${partner.id}`);
+  await shop.refund(sale, { amount_minor: 25_000 });
+  await shop.merchant.post(`/v1/payouts/${payout.id}/mark_paid`);
+  await shop.merchant.post(`/v1/payouts/${payout.id}/mark_returned`, { reason: 'Account closed' });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 10_000 }, { amount_minor: -5_000, status: 'due' }]);
+  await shop.merchant.delete(`/v1/payouts/${payout.id}`);
+  t.strictSame(await shop.commissionsOf(sale), []);
 });
 
 t.test('creates no monthly batch for what a deleted partner is to give back', async (t) => {

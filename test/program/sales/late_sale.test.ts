@@ -191,3 +191,34 @@ t.test('many later sales are corrected by jobs, step by step', async (t) => {
   await eventually(async () => (await amountsOf(shop, last_early))[0] === 1_000, 'the 61st payment to be no early one');
   t.strictSame(await amountsOf(shop, await recorded(57)), [5_000]);
 });
+
+t.test('a correction changes what later sales earn by their tier or the number of payments', async (t) => {
+  const inMarch = (day: number) => ({ occurred_at: `2026-03-0${day}T00:00:00Z` });
+  const tiered = (tier_metric: string, from: number): Json => ({
+    ...{ tier_metric, rate_value: 1_000 },
+    tiers: [{ from, rate_value: 3_000 }],
+  });
+  const earn = async (shop: Shop, sale: Json, expected: number[], said: string) =>
+    eventually(
+      async () => `${await amountsOf(shop, sale)}` === `${expected}`,
+      `${said}: the later sale to earn ${expected}`,
+    );
+  const correct = ({ id }: Json, changes: Json) => merchant.patch(`/v1/sales/${id}`, changes);
+  const cases = {
+    'the amount in a tier by revenue': [tiered('revenue_minor', 9_000), 3_000, { amount_minor: 5_000 }, 1_000],
+    'the partner in a tier by count': [tiered('sales_count', 1), 3_000, 'other', 1_000],
+    'an amount of 0 is no payment': [{ max_payments: 1 }, undefined, { amount_minor: 0 }, 2_000],
+    'the partner of the one payment': [{ max_payments: 1 }, undefined, 'other', 2_000],
+  } as const;
+  for (const [said, [rule, before, change, after]] of Object.entries(cases)) {
+    const { shop, partner, buys } = await open([]);
+    const other = await shop.partner();
+    await shop.rule({ ...rule, partner_ids: [partner.id] });
+    const [first, later] = [await buys(0, inMarch(1)), await buys(0, inMarch(2))];
+    t.strictSame(await amountsOf(shop, later), before === undefined ? [] : [before], said);
+    await correct(first, change === 'other' ? { partner_id: other.id } : change);
+    await earn(shop, later, [after], said);
+    await correct(first, change === 'other' ? { partner_id: partner.id } : { amount_minor: 10_000 });
+    await earn(shop, later, before === undefined ? [] : [before], `${said}, and back`);
+  }
+});
