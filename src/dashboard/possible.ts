@@ -48,6 +48,8 @@ export function isPossible(operation: string, record: Record_): boolean {
   const condition = conditions[operation];
   if (condition) return condition(record);
   const [tag = '', verb = ''] = operation.split('.');
+  // A commission is locked while it is in a payout.
+  if (tag === 'commissions' && record.status !== 'paid' && typeof record.payout_id === 'string') return false;
   const [table, called = {}] = states[tag] ?? [];
   const state = table?.[String(record.status)];
   return state === undefined || state.on[called[verb] ?? verb] !== undefined;

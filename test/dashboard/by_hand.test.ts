@@ -303,6 +303,12 @@ t.test('a payout run goes from approval to the report of the bank, and each page
   const { shop, batch } = await tellStory(rail, { payout_approval_required: true }, own);
   const finance = await signedIn(rail, own, 'finance', true);
   const path = `/dashboard/payout_batches/${batch.id}`;
+  const [locked] = (await shop.list('commissions', 'status=due')) as [Json];
+  const { links } = await finance.get(`/dashboard/commissions/${locked.id}`);
+  t.notOk(
+    links.some((link) => link.includes('/do/commissions.')),
+    'a commission in a payout is not changed',
+  );
   t.match((await finance.get('/dashboard/payout_run')).text, /How you pay .*Bank transfer Not set up/);
   await setDebtor(rail, shop);
   const run = async (operation: string) =>
