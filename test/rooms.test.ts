@@ -200,6 +200,16 @@ t.test('names only files that exist in the READMEs and the guide for contributor
   );
 });
 
+t.test("goes by Postgres' clock wherever a product or a page asks for the time", async (t) => {
+  const shown = /^(?:program|recruitment|webhooks|portal|dashboard|pages|data)\//;
+  const own_clock = [...texts].filter(([file, text]) => shown.test(file) && /Date\.now\(\)|new Date\(\)/.test(text));
+  t.same(
+    own_clock.map(([file]) => `src/${file}`),
+    [],
+    'databaseTime() or tx.now',
+  );
+});
+
 t.test('names commands as they can be typed, wherever users read them', async (t) => {
   // Names of connections to Postgres are no commands; comments are for who reads the code.
   const is_text = (line: string) => !/^\s*(\/?\*|\/\/|--)|application_name|^const marker/.test(line);

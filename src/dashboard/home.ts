@@ -1,6 +1,7 @@
 /** The first page: what waits for a person, and the last thirty days. */
 
 import type { Operation } from '../core/resource/operation.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { counted, money, number, periodText } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { plot } from '../pages/plot.ts';
@@ -122,7 +123,7 @@ const cards = ({ reader }: DashboardVisit, counts: Count[]): Html => {
 };
 
 function lastDays(use: Use, program_id: string) {
-  const to = new Date(Math.ceil(Date.now() / 86_400_000) * 86_400_000);
+  const to = new Date(Math.ceil(databaseTime() / 86_400_000) * 86_400_000);
   const from = new Date(to.getTime() - days * 86_400_000);
   return use('reports.get', {
     params: { report: 'overview' },

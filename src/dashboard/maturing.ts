@@ -1,6 +1,8 @@
 /** When commissions mature: a month of days with what will be paid of each, by currency. */
+
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { money, number, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
@@ -32,7 +34,7 @@ const firstOf = (month: string, months_later = 0): Date =>
 
 export async function maturingPage(visit: DashboardVisit) {
   const { month: wanted } = queryOf(visit.request.query);
-  const month = isMonth(wanted) ? wanted : monthOf(new Date());
+  const month = isMonth(wanted) ? wanted : monthOf(new Date(databaseTime()));
   const [from, to] = [firstOf(month), firstOf(month, 1)];
   const { sums, chosen } = await readPage(visit, async (_, { program_id }, tx) => ({
     sums: program_id === undefined ? [] : await sumsOf(tx, program_id, from, to),
@@ -103,7 +105,7 @@ function calendar(
   const weeks = Array.from({ length: Math.ceil((before + days) / 7) }, (_, week) =>
     weekdays.map((_, nth) => week * 7 + nth - before),
   );
-  const today = new Date().toISOString().slice(0, 10);
+  const today = new Date(databaseTime()).toISOString().slice(0, 10);
   const cell = (nth: number): Html => {
     if (nth < 0 || nth >= days) return html`<td></td>`;
     const at = new Date(from.getTime() + nth * day_ms);

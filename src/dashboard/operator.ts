@@ -1,4 +1,5 @@
 /** Jobs and health of the whole service, for its operators: other organizations have no such page. */
+
 import type { FastifyReply } from 'fastify';
 import sql, { type Sql } from 'sql-template-tag';
 import { ago } from '../core/doctor/amounts.ts';
@@ -9,6 +10,7 @@ import { nextTick, readSchedules, type Scheduled } from '../core/jobs/scheduled_
 import { service_opening } from '../core/jobs/task.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import { transaction } from '../core/postgres/transaction.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { number, time, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
 import { notice } from '../pages/layout.ts';
@@ -186,7 +188,7 @@ const endpointTable = (visit: DashboardVisit, endpoints: Endpoint[]): Html =>
   );
 
 function scheduleTable(visit: DashboardVisit, all: Scheduled[]): Html {
-  const now = new Date();
+  const now = new Date(databaseTime());
   const next = (scheduled: Scheduled): Html | string => {
     const at = nextTick(scheduled, now);
     return at ? time(at.toISOString(), visit.reader) : '–';

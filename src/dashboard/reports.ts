@@ -2,6 +2,7 @@
 
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { Problem } from '../core/values/problem.ts';
 import { dayText, money, number, percentage, periodText, type Reader, words } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -44,7 +45,7 @@ interface Window {
 
 /** The window of the page, in days of UTC: the last thirty unless it is said. The day that is named last belongs to it. */
 function windowOf(query: Record<string, string>): Window {
-  const today = new Date().toISOString().slice(0, 10);
+  const today = new Date(databaseTime()).toISOString().slice(0, 10);
   const last = query.last ?? today;
   const end = isDay(last) ? last : today;
   const first = query.first ?? new Date(Date.parse(end) - 29 * day_ms).toISOString().slice(0, 10);

@@ -3,6 +3,7 @@ import { WindowCounts } from '../core/http/window_counts.ts';
 import { rateLimited } from '../core/metrics/metrics.ts';
 import { publicNetworkOf } from '../core/net/address.ts';
 import { addressOf } from '../core/net/client_address.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { Problem } from '../core/values/problem.ts';
 
 const hour_ms = 3_600_000;
@@ -23,7 +24,7 @@ export class HourlyLimit {
   count(request: FastifyRequest): void {
     const network = publicNetworkOf(addressOf(request));
     if (network === undefined) return;
-    const now_ms = Date.now();
+    const now_ms = databaseTime();
     if (this.#counts.add(network, now_ms) <= this.#most) return;
     rateLimited();
     const headers = { 'Retry-After': String(Math.ceil((hour_ms - (now_ms % hour_ms)) / 1000)) };

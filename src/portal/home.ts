@@ -1,6 +1,8 @@
 /** Home: what a partner has earned, what comes next, and what is still to be done. */
+
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { idTimePart } from '../core/values/id.ts';
 import { day, dayText, money } from '../pages/format.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -144,7 +146,7 @@ ${currencies.map((currency) => html`<strong>${shown(state, currency)}</strong>`)
 /** "On the first day of a month a scheduled run makes a batch … and `due_at` = cut-off + 15, 30 or 60 days." */
 function nextBatch(me: Me): Html {
   const { program, texts, reader } = me;
-  const now = new Date();
+  const now = new Date(databaseTime());
   const cutoff = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
   const due = cutoff + Number(program.payout_term.slice('net_'.length)) * 86_400_000;
   // What falls due in the month: until the end of its last day.

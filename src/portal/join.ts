@@ -1,9 +1,11 @@
 /** The page to join a program, or one of its groups: `/join/{subdomain}` and `/join/{subdomain}/{slug}`. Nobody is signed in. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../core/http/deadline.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
 import { allows } from '../core/resource/states.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { notFound } from '../core/values/problem.ts';
 import { HourlyLimit } from '../pages/hourly_limit.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -100,7 +102,7 @@ function refusalOf(
   if (group?.is_private) {
     if (hidden.invitation === undefined) throw notFound('group', group.name, 'slug');
     const invitation = invitationOf(vault, hidden.invitation);
-    if (invitation?.group_id !== group.id || Date.parse(invitation.expires_at) <= Date.now())
+    if (invitation?.group_id !== group.id || Date.parse(invitation.expires_at) <= databaseTime())
       return { title: join.invitation_title, content: notice(join.invitation, true), status: 410 };
   }
   if (allows(program_states, program.status, 'join')) return undefined;

@@ -1,7 +1,9 @@
 /** How a partner is paid, and the tax form: what is typed here is encrypted, and never shown again. */
+
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { idTimePart } from '../core/values/id.ts';
 import { Problem } from '../core/values/problem.ts';
 import { inOneLine } from '../core/values/texts/one_line.ts';
@@ -142,7 +144,7 @@ function shownMethod({ texts, reader }: Me, current: Reply | undefined): Html {
   const { payout_method: said, payouts } = texts;
   if (!current) return html`<p class="none">${said.none}</p>`;
   const { method, hint, held_until } = current as { method: PayoutMethodName; hint: string; held_until: string | null };
-  const is_held = held_until !== null && Date.parse(held_until) > Date.now();
+  const is_held = held_until !== null && Date.parse(held_until) > databaseTime();
   return html`${is_held && notice(html`${said.held(time(held_until, reader))}`, true)}${facts([
     [said.current, said.methods[method]],
     [payouts.account, hint],

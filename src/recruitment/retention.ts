@@ -1,9 +1,11 @@
 /** Deletes personal data whose retention period is over, imports, and what searches found. */
+
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { default_retention, type Retention, type Services } from '../core/resource/services.ts';
+import { databaseTime } from '../core/values/clock.ts';
 import { idTimePart } from '../core/values/id.ts';
 import { nobody } from './brands/acting.ts';
 import { refreshBars } from './contact/refresh_bars.ts';
@@ -20,7 +22,7 @@ const most_retention_days = 3650;
 
 /** Returns the first id that is kept: ids sort by the time they were made. */
 const firstKept = (prefix: string, days: number, at: string): string =>
-  `${prefix}_${idTimePart(Math.min(Date.parse(at), Date.now()) - days * 86_400_000)}`;
+  `${prefix}_${idTimePart(Math.min(Date.parse(at), databaseTime()) - days * 86_400_000)}`;
 
 /** The organizations that keep something for too long. @param at as of when, ISO 8601: not later than now by Postgres' clock */
 export const organizationsToPurge = (

@@ -1,7 +1,9 @@
 /** Deletes clicks that are older than they are kept, and that nobody depends on. */
+
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { databaseTime } from '../../core/values/clock.ts';
 import { idTimePart, timeOfId } from '../../core/values/id.ts';
 
 /** A click is kept for longer than any attribution window, which is 365 days at most. */
@@ -15,12 +17,12 @@ const first_click_ms = Date.UTC(2020);
 /** Returns whether a click that is not there may have been deleted: it is then as one whose window is over. */
 export function mayBeForgotten(click_id: string): boolean {
   const made_ms = timeOfId(click_id);
-  return made_ms >= first_click_ms && made_ms < Date.now() - least_click_days * day_ms;
+  return made_ms >= first_click_ms && made_ms < databaseTime() - least_click_days * day_ms;
 }
 
 /** Returns the id before which clicks are too old. */
 export const oldestKept = (days: number, at: string): string =>
-  `clk_${idTimePart(Math.min(Date.parse(at), Date.now()) - days * day_ms)}`;
+  `clk_${idTimePart(Math.min(Date.parse(at), databaseTime()) - days * day_ms)}`;
 
 /** The organizations that have clicks before an id, for the scheduled task only. */
 export const organizationsWithClicks = (tx: Tx, before: string): Promise<{ organization_id: string }[]> =>
