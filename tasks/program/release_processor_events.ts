@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { release, releaseOfSale } from '../../src/program/processors/inbox.ts';
+import { alsoOf, release, releaseOfSale } from '../../src/program/processors/inbox.ts';
 import { lockIds } from '../../src/program/processors/known.ts';
 
 /** Works on what a billing processor sent before its ids were known here, or what was refused for a reason that may be gone. */
@@ -13,8 +13,9 @@ export default task({
     sale_id: z.string().optional(),
   }),
   async run({ tx, payload: { program_id, external_ids, sale_id } }) {
-    await lockIds(tx, program_id, external_ids);
-    if (sale_id !== undefined) await releaseOfSale(tx, program_id, { external_ids, sale_id });
+    const ids = sale_id === undefined ? external_ids : await alsoOf(tx, program_id, external_ids);
+    await lockIds(tx, program_id, ids);
+    if (sale_id !== undefined) await releaseOfSale(tx, program_id, { external_ids: ids, sale_id });
     await release(tx, program_id, external_ids);
   },
 });

@@ -47,7 +47,7 @@ async function saleOf(applying: Applying, payment: string, currency?: string): P
   if (!known) return waitingFor(payment);
   return known.object_id === null
     ? unattributed(payment, 'The charge is no sale, because nobody is credited with it.')
-    : ignored('sale_deleted', 'The sale was deleted.');
+    : { ...ignored('sale_deleted', 'The sale was deleted.'), waiting_for: payment };
 }
 
 /** Nothing is converted: what was sold in one currency cannot be taken back in another one. */

@@ -124,8 +124,10 @@ export function workLater(tx: Tx, program_id: string, queues: string[]): void {
 /** The key of the job of a queue: one waits at most. */
 export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
 
-/** Reasons that may be gone: nobody was credited, nothing was left of a sale to refund, or a refund that failed was not recorded. */
-const released_reasons = ['unattributed', 'sale_already_refunded', 'refund_exceeds_sale', 'refund_failed'];
+/** Reasons that may be gone: nobody was credited, nothing was left of a sale to refund, or a sale or a refund that failed was not recorded. */
+const released_reasons = [
+  ...['unattributed', 'sale_already_refunded', 'refund_exceeds_sale', 'refund_failed', 'sale_deleted'],
+];
 
 /**
  * Works on what waited for ids that are known now. Charges of a customer who was not known are among them, and refunds of what was refunded otherwise.
@@ -139,22 +141,45 @@ export const release = (tx: Tx, program_id: string, ids: string[]): Promise<void
       and (t.status in ('waiting', 'unresolved') or t.status in ('ignored', 'failed') and t.reason = any(${released_reasons}::text[]))`,
   );
 
-/** The same for ids that were nobody's until a request recorded the sale, by them or others of the payment. */
+/**
+ * The same for ids that were nobody's, or those of a deleted sale, until a request recorded the sale, by them or others of the payment.
+ * @param external_ids locked, with those that `alsoOf` gives
+ */
 export async function releaseOfSale(
   tx: Tx,
   program_id: string,
   { external_ids, sale_id }: { external_ids: string[]; sale_id: string },
 ): Promise<void> {
-  await tx.all(sql`
+  const named = await tx.all<{ external_id: string }>(sql`
     update program.processor_object t set object_id = ${sale_id}, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${external_ids}) and t.object_id is null
-      and t.processor = any(${[...billing_processors]}::text[])`);
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${external_ids})
+      and t.processor = any(${[...billing_processors]}::text[])
+      and (t.object_id is null or exists (
+        select from program.sale s where s.organization_id = t.organization_id and s.id = t.object_id and s.deleted_at is not null
+      ))
+    returning t.external_id`);
   await workAgain(
     tx,
     program_id,
     sql`t.external_object_id = any(${external_ids}) and t.status = 'ignored' and t.reason = 'unattributed'`,
   );
+  await release(
+    tx,
+    program_id,
+    named.map(({ external_id }) => external_id),
+  );
 }
+
+/** The ids, and the others of the sales that they are. */
+export const alsoOf = async (tx: Tx, program_id: string, external_ids: string[]): Promise<string[]> => {
+  const others = await tx.all<{ external_id: string }>(sql`
+    select o.external_id
+    from program.processor_object t
+    join program.processor_object o on o.organization_id = t.organization_id and o.program_id = t.program_id and o.object_id = t.object_id
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${external_ids})
+      and t.processor = any(${[...billing_processors]}::text[])`);
+  return [...external_ids, ...others.map(({ external_id }) => external_id)];
+};
 
 async function workAgain(tx: Tx, program_id: string, which: Sql): Promise<void> {
   const released = await tx.all<{ queue: string }>(sql`

@@ -178,6 +178,22 @@ t.test(
   },
 );
 
+t.test('a sale that is deleted and recorded anew has the refunds that the processor tells', async (t) => {
+  for (const is_told_first of [true, false])
+    for (const by of ['invoice', 'payment'] as const) {
+      const { customer, sale, ...ids } = await paid();
+      const refund = () => shop.tell(refundEvent(ids.payment, fresh('re')));
+      await shop.merchant.delete(`/v1/sales/${sale.id}`);
+      if (is_told_first) await refund();
+      const again = await shop.sale({
+        ...{ external_charge_id: ids[by], external_customer_id: customer, amount_minor: 9_900 },
+        occurred_at: sale.occurred_at,
+      });
+      if (!is_told_first) await refund();
+      await leaves(t, again, 3_000, `${by}, ${is_told_first ? 'before' : 'after'}`);
+    }
+});
+
 t.test('a request and an event about one payment at the same time make one sale', async (t) => {
   const customer = fresh('cus');
   const { id } = await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
