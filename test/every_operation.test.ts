@@ -208,8 +208,6 @@ const without_job = [
   'core/mail_sign_in_links',
   'program/apply_bank_report',
   'program/change_payout',
-  'program/correct_later_sales',
-  'program/correct_tiers',
   'program/create_monthly_batch',
   'program/delete_group',
   'program/delete_partner',
