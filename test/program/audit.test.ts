@@ -160,6 +160,19 @@ const corruptions: Record<
     breaks: () => inInbox({ id: 'pev_done', status: 'done', waiting_for: null, object_id: 'sale_of_nobody' }),
     mends: emptyInbox,
   },
+  'a sale is what its id is at the processor': {
+    subject: sale.id,
+    breaks: async () => {
+      await rail.query(sql`update program.program set processor = 'stripe' where id = ${shop.program_id}`);
+      await rail.query(sql`
+        insert into program.processor_object (organization_id, program_id, processor, external_id, as_of, created_at, updated_at)
+        values (${shop.merchant.organization_id}, ${shop.program_id}, 'stripe', ${sale.external_charge_id}, now(), now(), now())`);
+    },
+    mends: async () => {
+      await rail.query(sql`update program.program set processor = null where id = ${shop.program_id}`);
+      await emptyInbox();
+    },
+  },
   'a charge that is a sale is not kept as one of nobody': {
     subject: 'pev_ignored',
     breaks: () => inInbox({ id: 'pev_ignored', status: 'ignored', waiting_for: null, object_id: sale.id }),

@@ -16,6 +16,19 @@ as $$
   where starts_with(o.object_id, 'sale_') and s.id is null
 
   union all
+  select 'a sale is what its id is at the processor', s.organization_id, s.id, format('%s is %s', o.external_id, coalesce(o.object_id, 'nothing'))
+  from program.processor_object o
+  join program.program p on p.organization_id = o.organization_id and p.id = o.program_id and p.processor = o.processor
+  join program.sale s on s.organization_id = o.organization_id and s.program_id = o.program_id and s.external_charge_id = o.external_id
+    and s.deleted_at is null
+  where o.object_id is distinct from s.id
+    -- The job that makes it so, after the request that recorded the sale.
+    and not exists (
+      select from graphile_worker.jobs j
+      where j.task_identifier = 'program/release_processor_events' and (j.attempts < j.max_attempts or j.locked_at is not null)
+    )
+
+  union all
   select 'a charge that is a sale is not kept as one of nobody', e.organization_id, e.id, format('%s is %s', e.external_object_id, o.object_id)
   from program.processor_event e
   join program.processor_object o on o.organization_id = e.organization_id and o.program_id = e.program_id
