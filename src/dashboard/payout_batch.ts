@@ -25,9 +25,10 @@ export async function batchContent(visit: DashboardVisit, record: Record_, use: 
   const { id, status, program_id, files, not_sent } = batch;
   const waiting = await use('payouts.list', { query: { program_id, batch_id: id, status: 'pending', limit: 1 } });
   const was_sent = new URLSearchParams(visit.request.url.split('?')[1]).get('done') === 'payout_batches.send';
-  const is_busy = status === 'generating' || (was_sent && not_sent.length === 0 && waiting.data.length > 0);
-  const state = html`${sums(visit, batch)}<p><strong>Next:</strong> ${nextStep(visit, batch)}</p>${left(batch)}`;
-  return html`${is_busy ? underWay(state) : state}
+  const is_sending = was_sent && not_sent.length === 0 && waiting.data.length > 0;
+  const next = is_sending ? 'A worker is sending its payouts.' : nextStep(visit, batch);
+  const state = html`${sums(visit, batch)}<p><strong>Next:</strong> ${next}</p>${left(batch)}`;
+  return html`${is_sending || status === 'generating' ? underWay(state) : state}
 ${facts([
   ['Status', shown(visit, 'status', status, batch)],
   ...['due_at', 'cutoff', 'created_by_user_id', 'approved_by_user_id', 'approved_at']

@@ -130,8 +130,9 @@ async function show(
   }));
   const { texts } = me;
   const { payout_method: said } = texts;
+  const offered = Object.keys(accounts).filter((one) => me.program.payout_methods.includes(methodOf(one)));
   const content = html`${doneNotice(query, { saved: texts.general.saved })}${shownMethod(me, current)}
-${kind === undefined ? choice(me) : accountForm(me, kind, typed, errors)}
+${kind === undefined || !offered.includes(kind) ? choice(me, offered) : accountForm(me, kind, typed, errors)}
 ${current && html`<p class="hint">${said.warning}</p>`}`;
   return sendPortal(reply, me, { title: texts.menu.payout_method, at: 'payout_method', content }, status);
 }
@@ -151,12 +152,13 @@ function shownMethod({ texts, reader }: Me, current: Reply | undefined): Html {
   ])}`;
 }
 
+const methodOf = (kind: string): PayoutMethodName => (accounts[kind] as { method: PayoutMethodName }).method;
+
 /** Each way is a page of its own, so that the fields of one stand alone. */
-function choice({ texts, program }: Me): Html {
+function choice({ texts }: Me, offered: string[]): Html {
   const { payout_method: said } = texts;
-  const offered = Object.entries(accounts).filter(([, { method }]) => program.payout_methods.includes(method));
   return html`<h2>${said.choose}</h2><ul class="actions">${offered.map(
-    ([kind]) =>
+    (kind) =>
       html`<li><a class="button plain" href="/portal/payout_method?method=${kind}">${accountName(texts, kind)}</a></li>`,
   )}</ul>`;
 }

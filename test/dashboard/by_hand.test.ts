@@ -316,6 +316,7 @@ t.test('a payout run goes from approval to the report of the bank, and each page
   t.match((await finance.get(path)).text, /Next: Somebody else .* approves it/);
   await run('payout_batches.approve');
   t.match((await finance.get(path)).text, /Next: Send it/);
+  t.match((await finance.get(`${path}?done=payout_batches.send`)).text, /Next: A worker is sending its payouts/);
   await run('payout_batches.send');
   await eventually(async () => (await own.get(`/v1/payout_batches/${batch.id}`)).files.length > 0, 'the file');
   const sent = await finance.get(path);

@@ -131,6 +131,8 @@ t.test(
     }
     t.same(statuses, [200, 200, 200, 200, 200, 429]);
     t.match(await shop.merchant.get(`/v1/partners/${id}/payout_method`), { hint: 'nt-5' });
+    const other_way = await browser.get('/portal/payout_method?method=crypto');
+    t.notOk(other_way.html.includes('name="address"'), 'no way to be paid that the program does not offer');
   },
 );
 

@@ -137,7 +137,7 @@ export const de: PortalTexts = {
     referrals: 'Besucher',
     customers: 'Kunden',
     new_link: 'Neuer Link',
-    none: 'Sie haben noch keine Links. Legen Sie unten den ersten an.',
+    none: 'Sie haben noch keine Links angelegt. Ihr eigener Link steht in der Übersicht.',
     most: 'Sie haben die Höchstzahl an Links erreicht. Verwenden Sie einen davon.',
     created: 'Der Link ist angelegt.',
     qr: 'QR-Code',

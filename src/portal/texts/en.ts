@@ -132,7 +132,7 @@ export const en: PortalTexts = {
     referrals: 'Visitors',
     customers: 'Customers',
     new_link: 'New link',
-    none: 'You have no links yet. Create the first one below.',
+    none: 'You have not made any links yet. Your own link is on the home page.',
     most: 'You have reached the maximum number of links. Use one of them.',
     created: 'The link is created.',
     qr: 'QR code',

@@ -134,7 +134,7 @@ export const es: PortalTexts = {
     referrals: 'Visitantes',
     customers: 'Clientes',
     new_link: 'Nuevo enlace',
-    none: 'Aún no tiene enlaces. Cree el primero aquí abajo.',
+    none: 'Aún no ha creado enlaces. Su propio enlace está en la página de inicio.',
     most: 'Ha alcanzado el máximo de enlaces. Use uno de ellos.',
     created: 'El enlace se ha creado.',
     qr: 'Código QR',

@@ -134,7 +134,7 @@ export const fr: PortalTexts = {
     referrals: 'Visiteurs',
     customers: 'Clients',
     new_link: 'Nouveau lien',
-    none: 'Vous n’avez pas encore de lien. Créez le premier ci-dessous.',
+    none: 'Vous n’avez pas encore créé de lien. Votre propre lien se trouve sur la page d’accueil.',
     most: 'Vous avez déjà le nombre maximal de liens. Utilisez-en un.',
     created: 'Le lien est créé.',
     qr: 'Code QR',

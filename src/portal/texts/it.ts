@@ -133,7 +133,7 @@ export const it: PortalTexts = {
     referrals: 'Visitatori',
     customers: 'Clienti',
     new_link: 'Nuovo link',
-    none: 'Non ha ancora link. Crei il primo qui sotto.',
+    none: 'Non ha ancora creato link. Il Suo link personale è nella pagina Home.',
     most: 'Ha raggiunto il numero massimo di link. Ne usi uno.',
     created: 'Il link è stato creato.',
     qr: 'Codice QR',

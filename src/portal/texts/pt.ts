@@ -132,7 +132,7 @@ export const pt: PortalTexts = {
     referrals: 'Visitantes',
     customers: 'Clientes',
     new_link: 'Novo link',
-    none: 'Ainda não tem links. Crie o primeiro abaixo.',
+    none: 'Ainda não criou links. O seu próprio link está na página inicial.',
     most: 'Atingiu o máximo de links. Use um deles.',
     created: 'O link foi criado.',
     qr: 'Código QR',
