@@ -27,6 +27,9 @@ t.test('runs Postgres, the migrations, the API and workers, and nothing else', a
   }
 });
 
+/** An image by its digest, unless a variable names another one. */
+const pinned = (variable: string, image: string) => new RegExp(`^\\$\\{${variable}:-${image}@sha256:[0-9a-f]{64}\\}$`);
+
 t.test('builds one image for all: Node 24, no development tools, not as root', async (t) => {
   for (const name of of_rail) {
     t.same(services[name].build, services.api.build);
@@ -34,7 +37,7 @@ t.test('builds one image for all: Node 24, no development tools, not as root', a
   }
   const lines: string[] = services.api.build.dockerfile_inline.trim().split('\n');
   t.same(lines.slice(0, 2), ['ARG NODE_IMAGE', 'FROM $$NODE_IMAGE']);
-  t.match(services.api.build.args.NODE_IMAGE, /^\$\{NODE_IMAGE:-node:24[\w.]*-slim\}$/);
+  t.match(services.api.build.args.NODE_IMAGE, pinned('NODE_IMAGE', 'node:24[\\d.]*-slim'));
   t.ok(lines.some((line) => line.startsWith('RUN npm ci --omit=dev ')));
   const user = lines.findLastIndex((line) => line.startsWith('USER '));
   t.equal(lines[user], 'USER node');
@@ -89,7 +92,8 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
     server.close();
     t.equal(await check(await stablePort()), 1, 'unhealthy while nobody answers');
   }
-  t.equal(services.postgres.image, `\${POSTGRES_IMAGE:-postgres:18}`);
+  t.match(services.postgres.image, pinned('POSTGRES_IMAGE', 'postgres:18[\\d.]*'));
+  t.match(services.proxy.image, pinned('PROXY_IMAGE', 'caddy:2[\\d.]*'));
   t.same(services.postgres.volumes, ['postgres:/var/lib/postgresql'], 'where the image of 18 keeps its data');
   t.ok('postgres' in volumes);
 });
