@@ -196,7 +196,7 @@ function besidesOf(expand: Shape, include: Shape): Record<string, string> {
 }
 
 /** Filter values that no record here has: the first valid one is used. */
-const nothings = ['of-nothing', 'none', '2026-09', 'XX'];
+const nothings = ['of-nothing', 'none', '2026-09', 'XX', 'true'];
 
 /** The value that most of these records have, of the field that a filter goes by. Undefined where none has one. */
 function mostCommon(records: Shape[], filter: string): string | undefined {
