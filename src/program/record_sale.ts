@@ -28,7 +28,7 @@ import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
 import { placeIn } from './sales/decision.ts';
-import { lockCharges, releaseCharge } from './sales/known_charge.ts';
+import { isLost, lockCharges, releaseCharge } from './sales/known_charge.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
 import { flagOwnPurchase } from './sales/own_purchase.ts';
 import { describedCustomer, externalIdOf, findNamed, type Payer, payerOf } from './sales/payer.ts';
@@ -180,11 +180,12 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
   const unknown_customer = customer ? null : (externalIdOf(decided.body) ?? null);
   const decision = { ...decisionOf(credit, earning), ...(unknown_customer ? { unknown_customer } : {}) };
   const draft = { ...decided.draft, customer_id: customer?.id ?? null, decision };
-  const [sale, commission] = await together([
+  const [sale, commission, was_lost] = await together([
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
+    isLost(tx, program, draft),
   ]);
-  await releaseCharge(tx, program, sale);
+  if (was_lost) releaseCharge(tx, sale);
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
   if (!attribution || !earning || !earned) {
     await correctAfter(tx, sale, customer, decided);

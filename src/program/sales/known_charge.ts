@@ -33,17 +33,20 @@ export const lockCharges = (tx: Tx, charges: Charge[]): Promise<object[]> =>
       order by g.program_id, g.charge
     ) as c`);
 
-/** Has worked on again what the processor told about a charge that was nobody's, or a deleted sale, until this sale recorded it. */
-export async function releaseCharge(tx: Tx, { processor }: Program, sale: Sale): Promise<void> {
-  if (!billing_processors.some((one) => one === processor)) return;
-  const { id: sale_id, program_id, external_charge_id } = sale;
+/** Returns whether the processor told about a charge that was nobody's, or a deleted sale, until now. */
+export async function isLost(tx: Tx, { processor }: Program, charge: Charge): Promise<boolean> {
+  if (!billing_processors.some((one) => one === processor)) return false;
   const lost = await tx.maybe(sql`
-    select from ${chargesOf([sale])}
+    select from ${chargesOf([charge])}
     join ${knownCharge(tx)}
     left join program.sale s on s.organization_id = o.organization_id and s.id = o.object_id
     where o.object_id is null or s.deleted_at is not null
     limit 1`);
-  if (!lost) return;
+  return lost !== undefined;
+}
+
+/** Has worked on again what the processor told about a charge that was lost until this sale recorded it. */
+export const releaseCharge = (tx: Tx, { id: sale_id, program_id, external_charge_id }: Sale): void => {
   const payload = { organization_id: tx.organization_id, program_id, external_ids: [external_charge_id], sale_id };
   tx.enqueue('program/release_processor_events', payload);
-}
+};
