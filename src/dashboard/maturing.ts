@@ -1,5 +1,4 @@
 /** When commissions mature: a month of days with what will be paid of each, by currency. */
-
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { databaseTime } from '../core/values/clock.ts';

@@ -1,5 +1,4 @@
 /** Jobs and health of the whole service, for its operators: other organizations have no such page. */
-
 import type { FastifyReply } from 'fastify';
 import sql, { type Sql } from 'sql-template-tag';
 import { ago } from '../core/doctor/amounts.ts';

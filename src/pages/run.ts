@@ -43,6 +43,7 @@ const most_looks = 25;
 
 // biome-ignore lint/suspicious/noExplicitAny: a reply of whatever operation
 export type Reply = any;
+
 /** A value in place of a problem of a status: of what is not there (404), or of what was typed wrong (400). */
 export const insteadOf =
   <Value>(status: number, value: Value) =>

@@ -1,5 +1,4 @@
 /** Home: what a partner has earned, what comes next, and what is still to be done. */
-
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { databaseTime } from '../core/values/clock.ts';

@@ -1,5 +1,4 @@
 /** The page to join a program, or one of its groups: `/join/{subdomain}` and `/join/{subdomain}/{slug}`. Nobody is signed in. */
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../core/http/deadline.ts';

@@ -1,5 +1,4 @@
 /** How a partner is paid, and the tax form: what is typed here is encrypted, and never shown again. */
-
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';

@@ -1,5 +1,4 @@
 /** Deletes personal data whose retention period is over, imports, and what searches found. */
-
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';

@@ -1,5 +1,4 @@
 /** Deletes clicks that are older than they are kept, and that nobody depends on. */
-
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
