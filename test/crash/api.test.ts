@@ -45,16 +45,22 @@ interface Request {
 async function crashAtEachStatement(t: Test, make: (shop: Shop) => Request): Promise<void> {
   // The process keeps the keys that it has read.
   for (const shop of shops) await make(shop).send();
-  let statements = 0;
-  void gate.stopAt('before', () => {
-    statements++;
-    return false;
-  });
-  const first = make(shops[0] as Shop);
-  t.equal((await first.send()).status, 201);
-  gate.disarm();
+  // Now and then it sends one that is not of a request.
+  const counts: number[] = [];
+  for (const shop of shops) {
+    let sent = 0;
+    void gate.stopAt('before', () => {
+      sent++;
+      return false;
+    });
+    const request = make(shop);
+    t.equal((await request.send()).status, 201);
+    gate.disarm();
+    t.same(await request.count(), request.once);
+    counts.push(sent);
+  }
+  const statements = Math.min(...counts);
   t.ok(statements > 4, `it takes ${statements} statements`);
-  t.same(await first.count(), first.once);
 
   const kills: Kill[] = [
     ...Array.from(

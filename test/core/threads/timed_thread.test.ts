@@ -3,7 +3,7 @@ import { TimedThread } from '../../../src/core/threads/timed_thread.ts';
 
 const open = (module = './trying_thread.ts') =>
   new TimedThread<string, string>(new URL(module, import.meta.url), {
-    ...{ name: 'Trying', most_ms: 100, most_heap_mib: 32 },
+    ...{ name: 'Trying', most_ms: 500, most_heap_mib: 32 },
   });
 const codeOf = (asked: Promise<unknown>) =>
   asked.then(
