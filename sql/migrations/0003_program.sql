@@ -339,6 +339,17 @@ create unique index coupon_code_unique on program.coupon (organization_id, progr
 create unique index coupon_external_id_unique on program.coupon (organization_id, program_id, external_id) where deleted_at is null;
 call core.protect_tenant_table('program.coupon');
 
+create table program.coupon_switch (
+  organization_id text collate "C" not null,
+  coupon_id text collate "C" not null,
+  at timestamptz(3) not null,
+  active boolean not null,
+  primary key (organization_id, coupon_id, at),
+  foreign key (organization_id, coupon_id) references program.coupon on delete cascade
+);
+comment on table program.coupon_switch is 'When a coupon was switched on or off: a sale goes by its own time, in whatever order both are told. Before the first row it was on.';
+call core.protect_tenant_table('program.coupon_switch');
+
 create table program.rule (
   organization_id text collate "C" not null,
   id text collate "C" not null,

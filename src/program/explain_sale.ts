@@ -24,7 +24,7 @@ const no_credit_reasons = {
   partner_id_sent: 'The sale named another partner with partner_id.',
   not_first_sale: "A coupon counts on a customer's first sale only.",
   coupon_without_partner:
-    'No active coupon has this external_id, its partner cannot earn, or the program was paused when the sale was recorded.',
+    'No coupon with this external_id was active at the time of the sale, its partner cannot earn, or the program was paused when the sale was recorded.',
   coupon_used: 'The coupon of the sale takes precedence on the first sale.',
   customer_known: 'A click credits nobody where the customer is known.',
   click_without_credit: 'The click earned no credit, or its attribution window has ended.',

@@ -1,21 +1,18 @@
 /** Gives the facts of an event their effects: each by the operation that a request would call. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { operationOf, perform } from '../../core/resource/perform.ts';
-import { tenant } from '../../core/resource/resource.ts';
-import { Problem } from '../../core/values/problem.ts';
-import { type Coupon, couponOperations, coupons } from '../tracking/coupon.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { coupons, switchCoupon } from '../tracking/coupon.ts';
 import { applyCustomer, applySubscription } from './apply_customer.ts';
 import { applyDispute, applyRefund } from './apply_refund.ts';
-import { applySale, failed, type SentSale, saleBy } from './apply_sale.ts';
+import { applySale, type SentSale, saleBy } from './apply_sale.ts';
 import { disconnected } from './connection.ts';
-import { releaseOfSale } from './inbox.ts';
+import { releaseOfSale, releaseSince } from './inbox.ts';
 import {
   type Applying,
   done,
   findKnown,
   ignored,
-  isOlder,
   know,
   type Outcome,
   older,
@@ -135,17 +132,18 @@ const recordedTwice = (told: SentSale, sent: SentSale): Outcome => ({
   message: `${told.external_charge_id} was paid by ${sent.external_charge_id}: the sales ${told.id} and ${sent.id} are one payment. Delete one of them by DELETE /v1/sales/{id}, then retry this event.`,
 });
 
-async function applyCoupon(applying: Applying, fact: Extract<Fact, { kind: 'coupon' }>): Promise<Outcome> {
-  const { tx, program, by, services } = applying;
-  const { external_id, active, at } = fact;
+/** A sale that found the coupon switched off earns by it where that is told late; one that it was credited with stays so. */
+async function applyCoupon(
+  { tx, program }: Applying,
+  { external_id, active, at }: Extract<Fact, { kind: 'coupon' }>,
+): Promise<Outcome> {
   const coupon = await coupons.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}`,
+    lockOf(true),
   );
   if (!coupon) return ignored('unknown_coupon', 'No coupon has this external_id.');
-  if (isOlder(at, await findKnown(applying, external_id))) return older;
-  await know(applying, [external_id], { object_id: coupon.id, state: active ? 'active' : 'inactive', at });
-  const operation = operationOf(couponOperations, active ? 'coupons.activate' : 'coupons.deactivate');
-  const reply = await perform<Coupon>(tx, { operation, by, services }, { params: { id: coupon.id } });
-  return reply instanceof Problem ? failed(reply) : done(reply.id);
+  const after = await switchCoupon(tx, coupon, { active, at });
+  if (active) await releaseSince(tx, program.id, at);
+  return after.active === active ? done(coupon.id) : older;
 }

@@ -5,6 +5,7 @@ import { perform } from '../../core/resource/perform.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { recordSaleOperation, type SaleOutcome } from '../record_sale.ts';
+import { wasActive } from '../tracking/coupon.ts';
 import { release } from './inbox.ts';
 import { type Applying, done, findKnown, know, type Outcome, unattributed } from './known.ts';
 import type { SaleFact } from './processor.ts';
@@ -102,10 +103,10 @@ const namedIn = (tx: Tx, program_id: string, fact: SaleFact): Promise<Named> =>
         select t.id from program.click t where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${fact.click_id ?? null}
       ) as click_id,
       (
-        select t.external_id from program.coupon t
-        where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${fact.coupon_external_ids})
-          and t.active and t.partner_id is not null and t.deleted_at is null
-        order by array_position(${fact.coupon_external_ids}::text[], t.external_id)
+        select c.external_id from program.coupon c
+        where c.organization_id = ${tx.organization_id} and c.program_id = ${program_id} and c.external_id = any(${fact.coupon_external_ids})
+          and c.partner_id is not null and c.deleted_at is null and ${wasActive(fact.occurred_at)}
+        order by array_position(${fact.coupon_external_ids}::text[], c.external_id)
         limit 1
       ) as coupon_external_id`);
 

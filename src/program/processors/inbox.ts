@@ -170,6 +170,14 @@ export async function releaseOfSale(
   );
 }
 
+/** Works on the charges that were nobody's and happened since a time: a coupon was active then. */
+export const releaseSince = (tx: Tx, program_id: string, at: string): Promise<void> =>
+  workAgain(
+    tx,
+    program_id,
+    sql`t.status = 'ignored' and t.reason = 'unattributed' and t.occurred_at >= ${at}::timestamptz`,
+  );
+
 /** The ids, and the others of the sales that they are. */
 export const alsoOf = async (tx: Tx, program_id: string, external_ids: string[]): Promise<string[]> => {
   const others = await tx.all<{ external_id: string }>(sql`

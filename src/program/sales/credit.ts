@@ -6,6 +6,7 @@ import type { Attribution, Customer } from '../customers/customer.ts';
 import { referredBy } from '../customers/sign_up.ts';
 import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
+import { wasActive } from '../tracking/coupon.ts';
 import type { Candidates, CreditedBy } from './decision.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 import type { CustomerClaim, Payer } from './payer.ts';
@@ -175,7 +176,7 @@ function namesOf({ coupon_external_id, click_id }: Claim, { named, by_coupon, by
 async function candidatesOf(
   tx: Tx,
   program: Program,
-  { partner_id, coupon_external_id }: Claim,
+  { partner_id, coupon_external_id, occurred_at = tx.now }: Claim,
   payer: Payer,
 ): Promise<Possible> {
   if (partner_id !== undefined) {
@@ -183,7 +184,7 @@ async function candidatesOf(
     return { named: { partner, tracked_by: 'api', by: 'partner_id' } };
   }
   const [by_coupon, by_customer] = await together([
-    coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id),
+    coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id, occurred_at),
     broughtBy(tx, payer),
   ]);
   return { by_coupon, by_customer };
@@ -197,15 +198,20 @@ async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Credite
   return partner && { partner, tracked_by, by: customer ? 'customer' : 'click' };
 }
 
-/** By an active coupon with the id, of a partner who can earn, unless the program is paused. */
-async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Credited | undefined> {
+/** By a coupon with the id that was active at the time, of a partner who can earn, unless the program is paused. */
+async function couponAttribution(
+  tx: Tx,
+  program: Program,
+  external_id: string,
+  at: string,
+): Promise<Credited | undefined> {
   if (!allows(program_states, program.status, 'refer')) return undefined;
   const found = await tx.maybe<Partner & { coupon_id: string }>(sql`
     select ${partners.columns}, c.id as coupon_id
     from program.coupon c
     join ${partners.from} on t.organization_id = c.organization_id and t.id = c.partner_id and ${partners.alive}
     where c.organization_id = ${tx.organization_id} and c.program_id = ${program.id} and c.external_id = ${external_id}
-      and c.active and c.deleted_at is null
+      and c.deleted_at is null and ${wasActive(at)}
     for share of t`);
   if (!found || !allows(partner_states, found.status, 'earn')) return undefined;
   const { coupon_id, ...partner } = found;

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf } from '../../core/postgres/write.ts';
@@ -73,8 +73,12 @@ export const couponOperations: Operation[] = [
       return after;
     },
   }),
-  switchOperation('activate', true, 'Activates a coupon. Its sales are attributed to its partner.'),
-  switchOperation('deactivate', false, 'Deactivates a coupon. Its sales are no longer attributed.'),
+  switchOperation('activate', true, 'Activates a coupon. Sales from now on are attributed to its partner.'),
+  switchOperation(
+    'deactivate',
+    false,
+    'Deactivates a coupon. Sales from now on are no longer attributed: what happened before is, whenever you send it.',
+  ),
   operation({
     name: 'coupons.delete',
     method: 'DELETE',
@@ -141,19 +145,46 @@ export async function giveCoupon(
   if (!is_theirs && (await hasPartner(tx, before))) return undefined;
   const given = await coupons.update(tx, before.id, { partner_id });
   if (!is_theirs) emitFor(tx, 'affiliate_coupon.created', given);
-  return setActive(tx, given, true);
+  return switchCoupon(tx, given, { active: true });
 }
 
 /** Returns whether the coupon's partner exists: a deleted one holds no code. */
 const hasPartner = async (tx: Tx, { partner_id }: Coupon): Promise<boolean> =>
   partner_id !== null && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`)) !== undefined;
 
-async function setActive(tx: Tx, before: Coupon, active: boolean): Promise<Coupon> {
-  if (before.active === active) return before;
+/**
+ * Switches a locked coupon on or off.
+ * @param at since when. Left out: from now on, after every other time
+ * @returns the coupon as it is now: a switch from before its last one changes nothing of that
+ */
+export async function switchCoupon(
+  tx: Tx,
+  before: Coupon,
+  { active, at }: { active: boolean; at?: string },
+): Promise<Coupon> {
+  if (at === undefined && before.active === active) return before;
+  const { is_last } = await tx.one<{ is_last: boolean }>(sql`
+    with last as (
+      select max(t.at) as at from program.coupon_switch t where ${tenant(tx)} and t.coupon_id = ${before.id}
+    ), noted as (
+      insert into program.coupon_switch (organization_id, coupon_id, at, active)
+      select ${tx.organization_id}, ${before.id}, coalesce(${at ?? null}::timestamptz, greatest(${tx.now}::timestamptz, last.at)), ${active} from last
+      on conflict (organization_id, coupon_id, at) do update set active = excluded.active
+      returning at
+    )
+    select last.at is null or noted.at >= last.at as is_last from noted, last`);
+  if (!is_last || before.active === active) return before;
   const after = await coupons.update(tx, before.id, { active });
   emitFor(tx, `affiliate_coupon.${active ? '' : 'de'}activated`, after);
   return after;
 }
+
+/** Selects whether a coupon `c` was active at a time. */
+export const wasActive = (at: string): Sql => sql`coalesce((
+  select s.active from program.coupon_switch s
+  where s.organization_id = c.organization_id and s.coupon_id = c.id and s.at <= ${at}::timestamptz
+  order by s.at desc limit 1
+), true)`;
 
 function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summary: string): Operation {
   return operation({
@@ -164,7 +195,7 @@ function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summa
     summary,
     params: idParams,
     reply: coupons.schema,
-    run: async ({ tx, params }) => setActive(tx, await coupons.get(tx, params.id, { lock: true }), active),
+    run: async ({ tx, params }) => switchCoupon(tx, await coupons.get(tx, params.id, { lock: true }), { active }),
   });
 }
 

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import t from 'tap';
 import { eventually, type Json, startRail } from '../../harness.ts';
+import { effort, seeded } from '../../runner/effort.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
 import { deliver } from '../payouts/rails/provider_server.ts';
@@ -171,6 +173,59 @@ t.test('a discount is the coupon of the same id', async (t) => {
   t.match((await shop.list('sales'))[0], { coupon_id: id });
   t.match(await shop.outcomeOf(nobody), { status: 'ignored', reason: 'unattributed' });
   t.match(await shop.merchant.get(`/v1/coupons/${id}`), { active: false });
+});
+
+t.test('a sale earns by a coupon that was active at its time, in any order of the events', async () => {
+  const second = fc.nat(9);
+  const switched = fc.uniqueArray(fc.record({ second, active: fc.boolean() }), {
+    selector: (one) => one.second,
+    maxLength: 4,
+  });
+  const keys = fc.array(fc.double({ noNaN: true }), { minLength: 8, maxLength: 8 });
+  type Story = [{ second: number; active: boolean }[], number[], number[] | null];
+  const story: fc.Arbitrary<Story> = fc.tuple(
+    switched,
+    fc.array(second, { minLength: 1, maxLength: 4 }),
+    fc.option(keys, { freq: 3 }),
+  );
+  const off_sold_on: Story = [
+    [
+      { second: 1, active: false },
+      { second: 2, active: true },
+    ],
+    [3],
+    [0, 2, 1],
+  ];
+  const sold_off: Story = [[{ second: 5, active: false }], [3], null];
+  await fc.assert(
+    fc.asyncProperty(story, async ([switches, sales, shuffled]) => {
+      const shop = await open();
+      const external_id = fresh('dsc');
+      await shop.coupon({ partner_id: shop.partner_of.id, external_id });
+      const at = (second: number) => `2026-02-01T00:00:0${second}Z`;
+      const charges = sales.map((second) => ({ second, id: fresh('txn') }));
+      const events = [
+        ...switches.map(({ second, active }) =>
+          paddle.emit('discount.updated', { id: external_id, status: active ? 'active' : 'archived' }, at(second)),
+        ),
+        ...charges.map(({ second, id }) => {
+          const sold = { customer_id: fresh('ctm'), discount_id: external_id, billed_at: at(second) };
+          return paddle.emit('transaction.completed', transaction(id, sold), at(second));
+        }),
+      ];
+      const keyed = events.map((event, nth) => ({ event, key: shuffled?.[nth] ?? 0 }));
+      for (const { event } of keyed.sort((one, other) => one.key - other.key)) await shop.tell(event);
+      const sold = new Set((await shop.list('sales')).map(({ external_charge_id }) => external_charge_id));
+      const wasActive = (second: number) =>
+        switches.filter((one) => one.second <= second).sort((a, b) => b.second - a.second)[0]?.active ?? true;
+      // What is told too late takes nothing from a partner.
+      const wrong = charges.filter(({ id, second }) =>
+        wasActive(second) ? !sold.has(id) : sold.has(id) && shuffled === null,
+      );
+      if (wrong.length > 0) throw new Error(`These earned, or earned nothing: ${JSON.stringify(wrong)}`);
+    }),
+    { ...seeded, numRuns: effort.order_runs, examples: [[off_sold_on], [sold_off]] },
+  );
 });
 
 t.test('takes in what never arrived', async (t) => {
