@@ -13,7 +13,7 @@ import { commissionHoldOperations } from './commissions/commission_hold.ts';
 import { ruleOperations } from './commissions/rule.ts';
 import { createCouponOperations } from './create_coupon.ts';
 import { customerOperations } from './customers/customer.ts';
-import { signUpOperations } from './customers/sign_up.ts';
+import { signUpOperation } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { disputeOperations } from './dispute_sale.ts';
 import { examples } from './examples.ts';
@@ -105,7 +105,7 @@ export const api: ProductApi = {
       ...publishableKeyOperations,
       ...referralOperations,
       ...customerOperations,
-      ...signUpOperations,
+      signUpOperation,
       ...personalDataOperations,
       ...ruleOperations,
       ...saleOperations,

@@ -28,48 +28,58 @@ import {
 } from './customer.ts';
 import { endSelfReferral, flagSelfReferral, selfReferralMatch } from './self_referral.ts';
 
-export const signUpOperations: Operation[] = [
-  operation({
-    name: 'customers.create',
-    method: 'POST',
-    path: '/v1/customers',
-    scope: 'customers:write',
-    summary: 'Creates a customer when a visitor signs up.',
-    doc: 'Exactly one of `partner_id` (attributes the customer directly) and `click_id` (attributes the customer through the click) is required.',
-    body: z
-      .strictObject({
-        program_id,
-        partner_id: id('part')
-          .optional()
-          .describe('The partner who referred the customer. Required unless `click_id` is given.'),
-        click_id: id('clk')
-          .optional()
-          .describe('The click that led to the sign-up. Required unless `partner_id` is given.'),
-        ...identity,
-        status: writable_status.default('lead'),
-        metadata: metadata.optional(),
-      })
-      .refine(({ partner_id, click_id }) => (partner_id === undefined) !== (click_id === undefined), {
-        path: ['click_id'],
-        message: 'send exactly one of click_id and partner_id',
-      }),
-    details: { ...identityDetails, metadata: details.metadata },
-    reply: withWarnings(customers.record, 'CustomerCreated', 'The customer.'),
-    status: 201,
-    errors: ['resource_already_exists', 'self_referral', 'click_expired', 'click_without_credit'],
-    async run({ tx, body }) {
-      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
-      const { click_id, partner_id, ...fields } = body;
-      const existing =
-        fields.external_customer_id && (await findCustomerOrLock(tx, program, fields.external_customer_id));
-      if (existing) throw takenExternalId(existing);
-      if (click_id !== undefined)
-        return signUpReferred(tx, program, await requireReferred(tx, program, click_id), fields);
-      const partner = await partnerOf(tx, program, partner_id as string);
-      return createCustomer(tx, program, { partner, tracked_by: 'api' }, fields);
-    },
-  }),
-];
+const SignUp = z
+  .strictObject({
+    program_id,
+    partner_id: id('part')
+      .optional()
+      .describe('The partner who referred the customer. Required unless `click_id` is given.'),
+    click_id: id('clk')
+      .optional()
+      .describe('The click that led to the sign-up. Required unless `partner_id` is given.'),
+    ...identity,
+    status: writable_status.default('lead'),
+    metadata: metadata.optional(),
+  })
+  .refine(({ partner_id, click_id }) => (partner_id === undefined) !== (click_id === undefined), {
+    path: ['click_id'],
+    message: 'send exactly one of click_id and partner_id',
+  });
+
+export const signUpOperation: Operation = operation({
+  name: 'customers.create',
+  method: 'POST',
+  path: '/v1/customers',
+  scope: 'customers:write',
+  summary: 'Creates a customer when a visitor signs up.',
+  doc: 'Exactly one of `partner_id` (attributes the customer directly) and `click_id` (attributes the customer through the click) is required.',
+  body: SignUp,
+  details: { ...identityDetails, metadata: details.metadata },
+  reply: withWarnings(customers.record, 'CustomerCreated', 'The customer.'),
+  status: 201,
+  errors: ['resource_already_exists', 'self_referral', 'click_expired', 'click_without_credit'],
+  run: ({ tx, body }) => signUp(tx, body, tx.now),
+});
+
+/** The same of a customer who signed up at a time: the click's attribution window is asked as of then. */
+export const signUpAsOf = (at: string): Operation => ({
+  ...signUpOperation,
+  run: ({ tx, body }) => signUp(tx, body as z.infer<typeof SignUp>, at),
+});
+
+async function signUp(
+  tx: Tx,
+  { click_id, partner_id, ...fields }: z.infer<typeof SignUp>,
+  at: string,
+): Promise<Customer> {
+  const program = await programs.get(tx, fields.program_id, { param: 'program_id' });
+  const existing = fields.external_customer_id && (await findCustomerOrLock(tx, program, fields.external_customer_id));
+  if (existing) throw takenExternalId(existing);
+  if (click_id !== undefined)
+    return signUpReferred(tx, program, await requireReferred(tx, program, click_id, at), fields);
+  const partner = await partnerOf(tx, program, partner_id as string);
+  return createCustomer(tx, program, { partner, tracked_by: 'api' }, fields);
+}
 
 /** A visitor who is credited to a partner: the live referral, and the click that a request refers to. */
 export interface ReferredVisitor {
@@ -80,6 +90,7 @@ export interface ReferredVisitor {
 
 /**
  * The visitor of a click, after attributing the click if its job has not run yet.
+ * @param at when they signed up or paid, which may have been a while ago: the window is asked as of then
  * @returns `referred`: undefined where the click earned no credit, or its partner is deleted; `expired`: whether the click's attribution
  * window has ended
  */
@@ -87,12 +98,13 @@ export async function referredBy(
   tx: Tx,
   program: Program,
   click_id: string,
+  at = tx.now,
 ): Promise<{ referred: ReferredVisitor | undefined; expired: boolean }> {
-  const { click, referral } = await referralOfClick(tx, click_id, program.id);
+  const { click, referral } = await referralOfClick(tx, click_id, program.id, at);
   const partner = referral && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${referral.partner_id}`));
   return {
     referred: referral && partner && { referral, partner, visit: click },
-    expired: windowEnd(click.created_at, program.cookie_days) <= tx.now,
+    expired: windowEnd(click.created_at, program.cookie_days) <= at,
   };
 }
 
@@ -101,8 +113,8 @@ export async function referredBy(
  * @throws Problem click_expired when the attribution window has ended; self_referral when the click's referral was deleted as one, so that
  * a repeated request gets the same answer; click_without_credit when it earned none
  */
-async function requireReferred(tx: Tx, program: Program, click_id: string): Promise<ReferredVisitor> {
-  const { referred, expired } = await referredBy(tx, program, click_id);
+async function requireReferred(tx: Tx, program: Program, click_id: string, at: string): Promise<ReferredVisitor> {
+  const { referred, expired } = await referredBy(tx, program, click_id, at);
   if (expired) {
     throw clickProblem(
       'click_expired',

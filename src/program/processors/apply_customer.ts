@@ -5,13 +5,12 @@ import { operationOf, perform } from '../../core/resource/perform.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Customer, customerOperations, customers, findCustomerOrLock } from '../customers/customer.ts';
-import { signUpOperations } from '../customers/sign_up.ts';
+import { signUpAsOf } from '../customers/sign_up.ts';
 import { definite, failed } from './apply_sale.ts';
 import { release } from './inbox.ts';
 import { type Applying, done, findKnown, ignored, isOlder, know, type Outcome, older, unattributed } from './known.ts';
 import type { Fact } from './processor.ts';
 
-const createOperation = operationOf(signUpOperations, 'customers.create');
 const updateOperation = operationOf(customerOperations, 'customers.update');
 
 type Who = Omit<Extract<Fact, { kind: 'customer' }>, 'kind'>;
@@ -51,7 +50,7 @@ async function completed({ tx, by, services }: Applying, customer: Customer, who
  * @returns undefined where nothing says who it is
  */
 async function bind(applying: Applying, who: Who): Promise<Customer | Problem | undefined> {
-  const { tx, program, by, services } = applying;
+  const { tx, program, occurred_at, by, services } = applying;
   const { external_customer_id, click_id, email, name } = who;
   const signed_up = await signedUp(tx, program.id, who);
   if (signed_up) {
@@ -60,7 +59,7 @@ async function bind(applying: Applying, who: Who): Promise<Customer | Problem | 
   }
   if (click_id === undefined || !(await isClick(tx, program.id, click_id))) return undefined;
   const body = definite({ program_id: program.id, click_id, external_customer_id, email, name });
-  return perform<Customer>(tx, { operation: createOperation, by, services }, { body });
+  return perform<Customer>(tx, { operation: signUpAsOf(occurred_at), by, services }, { body });
 }
 
 /** The customer who signed up here and has no id of the processor. Somebody with another address who came by the same click is another person. */

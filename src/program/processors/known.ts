@@ -12,6 +12,8 @@ export interface Applying {
   tx: Tx;
   program: Program;
   processor: ProcessorName;
+  /** When the event happened. */
+  occurred_at: string;
   /** The connection, which acts in place of an API key. */
   by: string;
   services: Services;

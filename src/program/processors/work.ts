@@ -25,6 +25,7 @@ interface Pending {
   processor: ProcessorName;
   run_id: string;
   livemode: boolean;
+  occurred_at: string;
   body: string | null;
 }
 
@@ -49,7 +50,7 @@ interface Next {
 const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Context): Promise<Next | undefined> =>
   transaction(store, { organization_id, request_id: null, only_reads: true }, async (tx) => {
     const event = await tx.maybe<Pending>(sql`
-      select t.id, t.processor, t.run_id, t.livemode, t.body
+      select t.id, t.processor, t.run_id, t.livemode, t.occurred_at, t.body
       from program.processor_event t
       where ${tenant(tx)} and t.program_id = ${program_id} and t.queue = ${queue} and t.status = 'pending'
       order by t.occurred_at, t.rank, t.external_event_id
@@ -117,7 +118,8 @@ async function apply(
     select from program.processor_event t where ${tenant(tx)} and t.id = ${event.id} and t.status = 'pending' for no key update of t`);
   if (!pending) return;
   const program = await programs.get(tx, program_id);
-  const applying = { tx, program, processor: event.processor, by: connection.id, services };
+  const { processor, occurred_at } = event;
+  const applying = { tx, program, processor, occurred_at, by: connection.id, services };
   const outcome = Array.isArray(read)
     ? await applyFacts(applying, read)
     : 'nobody' in read

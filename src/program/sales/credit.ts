@@ -16,7 +16,6 @@ import { type CustomerPlace, lockLater, placeOf, placeOfUnknown } from './place.
 interface Claim extends CustomerClaim {
   coupon_external_id?: string | undefined;
   partner_id?: string | undefined;
-  occurred_at?: string | undefined;
   external_charge_id: string;
 }
 
@@ -80,7 +79,7 @@ async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, p
   if (customer && place.origin) return { ...payer, customer: { ...customer, ...place.origin } };
   if (!customer || !place.is_before_customer) return payer;
   if (!click || claim.click_id === undefined) return {};
-  const { referred, expired } = await referredBy(tx, program, claim.click_id);
+  const { referred, expired } = await referredBy(tx, program, claim.click_id, claim.occurred_at);
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 

@@ -36,7 +36,7 @@ export const NewSale = z
     click_id: id('clk')
       .optional()
       .describe(
-        'The click that brought the customer. A customer who is not known is recorded with the sale; one who is known stays with their partner, whoever the click belongs to. If the click earns no credit, for example because it expired or came from a robot, the sale is recorded with the warning `no_partner_attributed`.',
+        'The click that brought the customer. A customer who is not known is recorded with the sale; one who is known stays with their partner, whoever the click belongs to. If the click earns no credit, for example because its window had ended by `occurred_at` or a robot made it, the sale is recorded with the warning `no_partner_attributed`.',
       ),
     coupon_external_id: externalId
       .optional()

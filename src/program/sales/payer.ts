@@ -14,12 +14,13 @@ import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
 import type { Program } from '../programs/program.ts';
 import type { OwnedClick } from './own_purchase.ts';
 
-/** The fields of a sale that name its customer. */
+/** The fields of a sale that name its customer, and when they paid. */
 export interface CustomerClaim {
   customer_id?: string | undefined;
   external_customer_id?: string | undefined;
   click_id?: string | undefined;
   external_subscription_id?: string | undefined;
+  occurred_at?: string | undefined;
   customer?: CustomerFields | undefined;
 }
 
@@ -66,7 +67,7 @@ export async function payerOf(tx: Tx, program: Program, claim: CustomerClaim, fo
   if (!click) return identified ? completed(identified, claim) : {};
   const known = identified ?? (await customerOfReferral(tx, program, click.referral_id, claim));
   if (known) return { ...completed(known, claim), click };
-  const { referred, expired } = await referredBy(tx, program, claim.click_id as string);
+  const { referred, expired } = await referredBy(tx, program, claim.click_id as string, claim.occurred_at);
   const of_visitor = referred && (await customerOfReferral(tx, program, referred.referral.id, claim));
   if (of_visitor) return { ...completed(of_visitor, claim), click };
   return { click, ...(referred && !expired ? { referred } : {}) };

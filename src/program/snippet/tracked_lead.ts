@@ -4,13 +4,13 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { sameText } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { operationOf, perform } from '../../core/resource/perform.ts';
+import { perform } from '../../core/resource/perform.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { customerEmail, externalId } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Customer, customers } from '../customers/customer.ts';
-import { referredBy, signUpOperations } from '../customers/sign_up.ts';
+import { referredBy, signUpOperation } from '../customers/sign_up.ts';
 import { programs } from '../programs/program.ts';
 import type { UsableKey } from './publishable_key.ts';
 
@@ -48,8 +48,6 @@ export interface LeadReply {
   verified: boolean;
 }
 
-const createCustomer = operationOf(signUpOperations, 'customers.create');
-
 /** The signature of the merchant's server over the email and the identifier as the page sends them, and the click. */
 export const signatureOf = (secret: string, { email = '', identifier = '', click_id }: Partial<TrackedLead>): string =>
   createHmac('sha256', secret).update([email, identifier, click_id].join(separator)).digest('hex');
@@ -85,7 +83,7 @@ export async function trackLead(
     ...(email ? { email } : {}),
     ...(identifier ? { identifier } : {}),
   };
-  const made = await perform<Customer>(tx, { operation: createCustomer, by: key.id, services }, { body: fields });
+  const made = await perform<Customer>(tx, { operation: signUpOperation, by: key.id, services }, { body: fields });
   if (made instanceof Problem) return { object: 'tracked_lead', recorded: false, verified };
   if (!verified) await customers.update(tx, made.id, { verified });
   return { object: 'tracked_lead', recorded: true, verified };

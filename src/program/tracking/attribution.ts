@@ -89,7 +89,8 @@ export async function attributeVisitor(
 
 /**
  * The referral of a click that a request refers to, before or after the click was attributed. If the live referral is a visit that has expired by
- * now, the credit moves to this click, provided that the click earns credit.
+ * then, the credit moves to this click, provided that the click earns credit.
+ * @param at when what the click led to happened
  * @returns the visitor's live referral, which may belong to another partner; undefined where there is none
  * @throws Problem resource_not_found when the click does not exist in the program
  */
@@ -97,6 +98,7 @@ export async function referralOfClick(
   tx: Tx,
   click_id: string,
   program_id: string,
+  at: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
   const click = await tx.maybe<ClickRow>(
     sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
@@ -109,8 +111,8 @@ export async function referralOfClick(
   const { program, credits } = await attributeVisitor(tx, click, click.id);
   const live = credits.seenBy(click);
   const expires_at = windowEnd(click.created_at, program.cookie_days);
-  const counts = expires_at > tx.now && earnsCredit(click, program.blocked_countries);
-  if (counts && live && isSuperseded(live, click, tx.now)) {
+  const counts = expires_at > at && earnsCredit(click, program.blocked_countries);
+  if (counts && live && isSuperseded(live, click, at)) {
     const referral = credits.move(click, expires_at);
     write(tx, credits, new Map([[click.id, referral.id]]));
     return { click, referral };

@@ -122,6 +122,16 @@ t.test('a click that is expired, by a bot or from a blocked country earns no cre
     }
   });
 
+  await t.test('a sale of the time before the end of the window is credited, however late it is told', async (t) => {
+    const click = await shop.click(partner);
+    await rail.query(sql`update program.click set created_at = now() - interval '40 days' where id = ${click.id}`);
+    const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    const buys = (days: number) =>
+      shop.sale({ click_id: click.id, occurred_at: ago(days), customer: { name: 'Late' } });
+    t.match(await buys(9), { partner_id: null, warnings: [{ code: 'no_partner_attributed' }] });
+    t.match(await buys(11), { partner_id: partner.id });
+  });
+
   await t.test('a customer who signed up in time is identified by the click for good', async (t) => {
     const click = await shop.click(partner);
     const customer = await shop.customer({ click_id: click.id });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { eventually, type Json, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { effort, seeded } from '../../runner/effort.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
@@ -226,6 +226,19 @@ t.test('a sale earns by a coupon that was active at its time, in any order of th
     }),
     { ...seeded, numRuns: effort.order_runs, examples: [[off_sold_on], [sold_off]] },
   );
+});
+
+t.test('binds a customer by a click whose window had not ended when they signed up', async (t) => {
+  const shop = await open();
+  const click = await shop.click(shop.partner_of);
+  await rail.query(sql`update program.click set created_at = now() - interval '90 days' where id = ${click.id}`);
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  const signedUp = (days: number): Json =>
+    paddle.emit('customer.created', { id: fresh('ctm'), custom_data: { rail_click: click.id } }, ago(days));
+  const [late, in_time] = [signedUp(29), signedUp(31)];
+  await shop.tell(late, in_time);
+  t.match(await shop.outcomeOf(late), { status: 'ignored', reason: 'click_expired' });
+  t.match(await shop.outcomeOf(in_time), { status: 'done', result_id: /^cus_/ });
 });
 
 t.test('takes in what never arrived', async (t) => {
