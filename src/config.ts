@@ -6,7 +6,8 @@ import { distance } from './core/values/texts/nearest.ts';
 
 function integer(least: number, most: number) {
   const bounds = `must be an integer from ${least} to ${most}`;
-  return z.coerce.number(bounds).refine((value) => Number.isInteger(value) && value >= least && value <= most, bounds);
+  const inBounds = (value: number) => value >= least && value <= most;
+  return z.string().trim().regex(/^\d+$/, bounds).transform(Number).refine(inBounds, bounds);
 }
 const url = (protocol: RegExp, example: string) =>
   z.url({ protocol, abort: true, error: `must be a URL such as ${example}` });

@@ -102,7 +102,10 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
   t.match(misset, { code: 1, stderr: /^rail: .*PORT.*LOG_LEVEL.*\n$/ });
   const allowed: [Record<string, string>, string][] = [
     [{ PORT: 'many' }, 'PORT: must be an integer from 0 to 65535'],
-    [{ DATABASE_POOL_SIZE: '501.5' }, 'DATABASE_POOL_SIZE: must be an integer from 1 to 500'],
+    ...['501.5', '501', '0', '1e2'].map((size): [Record<string, string>, string] => [
+      { DATABASE_POOL_SIZE: size },
+      'DATABASE_POOL_SIZE: must be an integer from 1 to 500',
+    ]),
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent'],
     [{ RAIL_DEMO_MAIL: 'yes' }, 'RAIL_DEMO_MAIL: must be 0 or 1'],
     [{ BASE_URL: 'rail.example.com' }, 'BASE_URL: must be a URL such as https://rail.example.com'],

@@ -1,4 +1,5 @@
 /** The TLS modes of libpq, in the terms of the driver, which lacks `allow` and `prefer`. */
+import { existsSync } from 'node:fs';
 
 const modes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
 const files = ['sslrootcert', 'sslcert', 'sslkey'];
@@ -32,6 +33,10 @@ function withTls(url: string, mode: string): string {
   const is_system = searchParams.get('sslrootcert') === 'system';
   if (mode === 'verify-ca' && !searchParams.has('sslrootcert'))
     throw new Error('sslmode=verify-ca needs sslrootcert: the file with the certificate of the authority.');
+  for (const name of is_system ? [] : files) {
+    const file = searchParams.get(name);
+    if (file !== null && !existsSync(file)) throw new Error(`${name} names ${file}, where there is no file.`);
+  }
   if (is_system) searchParams.delete('sslrootcert');
   searchParams.set('sslmode', is_system ? 'verify-full' : mode);
   searchParams.set('uselibpqcompat', 'true');

@@ -70,6 +70,11 @@ t.test('a server with a certificate of its own authority is verified as the mode
     await t.rejects(isEncrypted(`sslmode=${mode}&sslrootcert=${roots.other}`), /certificate/, mode);
   await t.rejects(isEncrypted('sslmode=verify-full'), /certificate/, 'no public authority knows it');
   await t.rejects(isEncrypted('sslmode=verify-ca'), /needs sslrootcert/);
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey'])
+    await t.rejects(
+      isEncrypted(`sslmode=require&${name}=/none.pem`),
+      `${name} names /none.pem, where there is no file.`,
+    );
   await t.rejects(isEncrypted('sslmode=verified'), /Set it to one of disable, allow/);
 });
 
