@@ -132,7 +132,7 @@ const recordedTwice = (told: SentSale, sent: SentSale): Outcome => ({
   message: `${told.external_charge_id} was paid by ${sent.external_charge_id}: the sales ${told.id} and ${sent.id} are one payment. Delete one of them by DELETE /v1/sales/{id}, then retry this event.`,
 });
 
-/** A sale that found the coupon switched off earns by it where that is told late; one that it was credited with stays so. */
+/** Switches a coupon as of the event. Charges since then that were nobody's are worked on again; a recorded sale keeps its partner. */
 async function applyCoupon(
   { tx, program }: Applying,
   { external_id, active, at }: Extract<Fact, { kind: 'coupon' }>,
