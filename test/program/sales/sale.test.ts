@@ -56,6 +56,10 @@ t.test('who earns a sale', async (t) => {
       const sale = await shop.sale({ coupon_external_id: external_id, customer: { external_customer_id: fresh('x') } });
       t.match(sale, { partner_id: null, customer_id: null, warnings: [{ code: 'no_partner_attributed' }] });
     }
+    const occurred_at = new Date(Date.now() - 60_000).toISOString();
+    const customer = { external_customer_id: fresh('x') };
+    const before = await shop.sale({ coupon_external_id: off.external_id, customer, occurred_at });
+    t.match(before, { partner_id: bob.id, coupon_id: off.id }, 'what happened while it was on is told late');
   });
 
   t.test('a new customer whom a coupon brings is bound by it', async (t) => {
