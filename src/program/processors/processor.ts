@@ -153,6 +153,11 @@ export interface Attributable {
   payment_ids?: string[];
 }
 
+/** An event whose amount cannot be read: somebody has to look, for it may be money. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable';
+}
+
 /** A webhook that is not signed with the secret, is stale, or is no event. */
 export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused';

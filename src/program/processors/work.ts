@@ -9,7 +9,16 @@ import { programs } from '../programs/program.ts';
 import { applyFacts, haveSales, idsIn, mayBeCredited } from './apply.ts';
 import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
 import { type Applying, ignored, knowNothing, lockIds, type Outcome, unattributed } from './known.ts';
-import type { Attributable, Fact, Nothing, ProcessorName, Question, Reading } from './processor.ts';
+import {
+  type Attributable,
+  type Fact,
+  type Nothing,
+  type Processor,
+  type ProcessorName,
+  type Question,
+  type Reading,
+  Unreadable,
+} from './processor.ts';
 import { billing } from './processors.ts';
 
 interface Queue {
@@ -90,7 +99,7 @@ async function readFacts(
   const answers: unknown[] = [];
   const ask = (question: Question) => processor.ask(accountOf(services, connection, cut_off), question);
   for (let step = 0; step < most_steps; step++) {
-    const reading: Reading = processor.read(body, answers);
+    const reading = readOnce(processor, body, answers);
     if (!('ask' in reading)) return reading;
     const { worth_it_for, where_sales_are } = reading;
     const opening = { organization_id, request_id: null, only_reads: true };
@@ -101,6 +110,15 @@ async function readFacts(
     answers.push(...(await Promise.all(reading.ask.map((question) => (is_needed ? ask(question) : undefined)))));
   }
   throw new Error('An event leads to one question after another.');
+}
+
+function readOnce(processor: Processor, body: unknown, answers: unknown[]): Reading {
+  try {
+    return processor.read(body, answers);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return { kind: 'nothing', reason: 'unreadable', message: error.message };
+  }
 }
 
 const not_credited =
@@ -124,9 +142,13 @@ async function apply(
     ? await applyFacts(applying, read)
     : 'nobody' in read
       ? await stillNobody(applying, read.nobody)
-      : ignored(read.reason, read.message);
+      : outcomeOf(read);
   if (outcome) await note(tx, event.id, outcome);
 }
+
+/** What cannot be read is shown among what people have to look at. */
+const outcomeOf = ({ reason, message }: Nothing): Outcome =>
+  reason === 'unreadable' ? { status: 'failed', reason, message } : ignored(reason, message);
 
 const idsOf = ({ external_customer_id, payment_ids = [] }: Attributable): string[] =>
   external_customer_id === null ? payment_ids : [external_customer_id, ...payment_ids];

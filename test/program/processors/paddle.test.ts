@@ -159,6 +159,19 @@ t.test('transactions become sales, adjustments refunds and disputes, and subscri
   t.match(await sale(first), { refunded_minor: 0 });
 });
 
+t.test('an amount that cannot be read is shown, and nothing is recorded', async (t) => {
+  const shop = await open();
+  const custom_data = { rail_click: (await shop.click(shop.partner_of)).id };
+  for (const grand_total of [undefined, null, '', '12.5', 'much', '99999999999999999']) {
+    const odd = transaction(fresh('txn'), { custom_data }, { grand_total });
+    const event = paddle.emit('transaction.completed', odd);
+    await shop.tell(event);
+    const message = 'details.totals.grand_total is not a whole number of minor units.';
+    t.match(await shop.outcomeOf(event), { status: 'failed', reason: 'unreadable', message });
+  }
+  t.same(await shop.list('sales'), []);
+});
+
 t.test('a discount is the coupon of the same id', async (t) => {
   const shop = await open();
   const external_id = fresh('dsc');

@@ -155,6 +155,12 @@ t.test(
     await shop.tell(trial, credit, stripe.emit('invoice.paid', partly));
     for (const event of [trial, credit])
       t.match(await shop.outcomeOf(event), { status: 'ignored', reason: 'nothing_paid' });
+    for (const amount_paid of [undefined, null, '12', 12_345.5, 2 ** 60]) {
+      const odd = stripe.emit('invoice.paid', { ...objects.invoice(fresh('in'), customer), amount_paid });
+      await shop.tell(odd);
+      const message = 'amount_paid is not a whole number of minor units.';
+      t.match(await shop.outcomeOf(odd), { status: 'failed', reason: 'unreadable', message });
+    }
     const sales = await shop.list('sales');
     t.equal(sales.length, 1);
     t.match(sales[0], { amount_minor: 5_000, tax_minor: 799, net_amount_minor: 4_201 });

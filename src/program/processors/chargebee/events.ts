@@ -1,7 +1,7 @@
 /** The events of Chargebee that have effects, and the facts in them. https://apidocs.chargebee.com/docs/api/events#event_types */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
-import { clickIn, numberAt, type Occasion, shareOf, timeOf } from '../stripe/fields.ts';
+import { clickIn, numberAt, type Occasion, requireAmount, shareOf, timeOf } from '../stripe/fields.ts';
 
 interface Reader {
   /** The order of events of one second. */
@@ -62,6 +62,7 @@ function payment(content: unknown, { at: time, answers: [, ...told] }: Occasion)
   if (id === undefined) return nothing('unreadable', 'The event holds no transaction.');
   if (textAt(transaction, 'type') !== 'payment' || textAt(transaction, 'status') !== 'success')
     return nothing('no_payment', 'The transaction is no payment that succeeded.');
+  requireAmount(transaction, 'amount');
   const parts = partsOf(transaction);
   // The event holds one of the invoices: taxes, products and coupons of the others are asked for.
   const others = parts.flatMap(({ invoice }) =>
@@ -144,6 +145,7 @@ function refund(content: unknown, { at: time }: Occasion): Reading {
   const parts = partsOfRefund(transaction);
   if (parts.length === 0) return nothing('no_charge', 'The refund names no payment that it is of.');
   if (textAt(transaction, 'status') !== 'success') return nothing('refund_pending', 'The refund has not succeeded.');
+  requireAmount(transaction, 'amount');
   const date = numberAt(transaction, 'date');
   return parts.map(
     ({ id, of, amount }): Fact => ({
@@ -162,6 +164,7 @@ function reversal(content: unknown, { at: time }: Occasion): Reading {
     return nothing('no_reversal', 'The transaction takes back no payment.');
   const [id, of] = [textAt(transaction, 'id'), paymentOf(transaction)];
   if (id === undefined || of === undefined) return nothing('no_charge', 'The reversal names no payment that it is of.');
+  requireAmount(transaction, 'amount');
   const date = numberAt(transaction, 'date');
   return [
     {

@@ -1,6 +1,6 @@
 /** The events of Paddle that have effects, and the facts in them. Amounts are texts, in minor units. https://developer.paddle.com/webhooks/overview */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
-import type { Fact, Nothing, Reading } from '../processor.ts';
+import { type Fact, type Nothing, type Reading, Unreadable } from '../processor.ts';
 import { clickIn, type Occasion, shareOf } from '../stripe/fields.ts';
 
 interface Reader {
@@ -33,10 +33,20 @@ export const readers: Readonly<Record<string, Reader>> = {
 
 const clickOf = (data: unknown): string | undefined => clickIn(textAt(data, 'custom_data', 'rail_click'));
 
+/** The amount that a sale, a refund or a dispute is of. @throws Unreadable */
+function amountAt(data: unknown, ...path: string[]): number {
+  const amount = Number(textAt(data, ...path) ?? '');
+  if (!whole.test(textAt(data, ...path) ?? '') || !Number.isSafeInteger(amount))
+    throw new Unreadable(`${path.join('.')} is not a whole number of minor units.`);
+  return amount;
+}
+
+const whole = /^-?\d{1,16}$/;
+
 /** Zero where there is none: it is null, or no whole number that is exact. */
 export function minorAt(data: unknown, ...path: string[]): number {
   const given = textAt(data, ...path) ?? '';
-  const amount = /^-?\d{1,16}$/.test(given) ? Number(given) : 0;
+  const amount = whole.test(given) ? Number(given) : 0;
   return Number.isSafeInteger(amount) ? amount : 0;
 }
 
@@ -61,7 +71,7 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
   const id = textAt(data, 'id');
   if (id === undefined) return nothing('unreadable', 'The transaction has no id.');
   const totals = at(data, 'details', 'totals');
-  const amount_minor = minorAt(totals, 'grand_total');
+  const amount_minor = amountAt(data, 'details', 'totals', 'grand_total');
   if (amount_minor <= 0) return nothing('nothing_paid', 'Nothing was charged, as in a trial.');
   const tax_minor = Math.min(shareOf(minorAt(totals, 'tax'), amount_minor, minorAt(totals, 'total')), amount_minor);
   const fee_minor = Math.min(Math.max(minorAt(totals, 'fee'), 0), amount_minor - tax_minor);
@@ -132,7 +142,7 @@ function adjustment(data: unknown, { at: time }: Occasion): Reading {
   const [id, of, action] = [textAt(data, 'id'), textAt(data, 'transaction_id'), textAt(data, 'action') ?? ''];
   if (id === undefined || of === undefined) return nothing('unreadable', 'The adjustment has no id or no transaction.');
   const status = textAt(data, 'status');
-  const amount_minor = Math.abs(minorAt(data, 'totals', 'total'));
+  const amount_minor = Math.abs(amountAt(data, 'totals', 'total'));
   const created = textAt(data, 'created_at') ?? time;
   if (action === 'refund') return refund({ id, of, amount_minor, created }, status, data, time);
   const disputed = dispute_status[action];

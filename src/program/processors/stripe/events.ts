@@ -2,6 +2,7 @@
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
 import {
+  amountAt,
   askForCharges,
   chargesIn,
   clickIn,
@@ -109,9 +110,10 @@ interface Buyer {
 /** A payment without an invoice. What an invoice is paid by is the sale of `invoice.paid`. */
 function paidByCheckout(object: unknown, { external_customer_id, click_id, who, time }: Buyer): SaleFact[] {
   const payment = idAt(object, 'payment_intent');
-  const amount_minor = minorAt(object, 'amount_total');
   const is_paid = textAt(object, 'mode') === 'payment' && textAt(object, 'payment_status') === 'paid';
-  if (!is_paid || payment === undefined || idAt(object, 'invoice') !== undefined || amount_minor <= 0) return [];
+  if (!is_paid || payment === undefined || idAt(object, 'invoice') !== undefined) return [];
+  const amount_minor = amountAt(object, 'amount_total');
+  if (amount_minor <= 0) return [];
   return [
     {
       kind: 'sale',
@@ -143,8 +145,8 @@ const clickOf = (object: unknown): string | undefined => clickIn(textAt(object, 
 function charge(object: unknown, { answers }: Occasion): Reading {
   const [id, payment] = [textAt(object, 'id'), idAt(object, 'payment_intent')];
   if (id === undefined) return nothing('unreadable', 'The charge has no id.');
-  const amount_minor = minorAt(object, 'amount_captured');
-  if (at(object, 'captured') !== true || amount_minor <= 0)
+  const amount_minor = at(object, 'captured') === true ? amountAt(object, 'amount_captured') : 0;
+  if (amount_minor <= 0)
     return nothing('not_captured', 'The charge is authorized only. It becomes a sale when it is captured.');
   if (payment !== undefined && answers.length < 2) {
     const by_invoice = { 'payment[type]': 'payment_intent', 'payment[payment_intent]': payment };
@@ -225,7 +227,7 @@ function refund(object: unknown, time: string): Reading {
     {
       kind: 'refund',
       ...{ external_refund_id, of, status, at: time },
-      ...{ amount_minor: minorAt(object, 'amount'), currency: currencyIn(object) },
+      ...{ amount_minor: amountAt(object, 'amount'), currency: currencyIn(object) },
       reason: textAt(object, 'reason'),
       refunded_at: timeOf(at(object, 'created')),
     },
@@ -255,7 +257,7 @@ function disputeFact(object: unknown, time: string, outcome?: 'won'): Reading {
       kind: 'dispute',
       ...{ external_dispute_id, of, at: time, status: outcome ?? closed },
       ...(is_inquiry || stated === 'prevented' ? { only_if_known: true } : {}),
-      ...{ amount_minor: minorAt(object, 'amount'), currency: currencyIn(object) },
+      ...{ amount_minor: amountAt(object, 'amount'), currency: currencyIn(object) },
       reason: textAt(object, 'reason'),
       opened_at: timeOf(at(object, 'created')),
     },

@@ -1,7 +1,7 @@
 /** Reading the objects of Stripe's API. */
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { minorOfStripe } from '../../payouts/rails/stripe_amount.ts';
-import type { Question, Reading } from '../processor.ts';
+import { type Question, type Reading, Unreadable } from '../processor.ts';
 
 export interface Occasion {
   /** The time of the event, ISO 8601: later by a millisecond for each rank, so that events of one second have an order. */
@@ -31,6 +31,17 @@ export const currencyOf = (object: unknown): string => (textAt(object, 'currency
 /** An amount of an object, in minor units of ISO 4217 of its currency. */
 export const minorAt = (object: unknown, ...path: (string | number)[]): number =>
   minorOfStripe(numberAt(object, ...path), currencyOf(object));
+
+/** The amount that a sale, a refund or a dispute is of. @throws Unreadable */
+export function amountAt(object: unknown, field: string): number {
+  requireAmount(object, field);
+  return minorAt(object, field);
+}
+
+/** @throws Unreadable */
+export function requireAmount(object: unknown, field: string): void {
+  if (!Number.isSafeInteger(at(object, field))) throw new Unreadable(`${field} is not a whole number of minor units.`);
+}
 
 /** `part` of `whole`, as far as `paid` of the whole was paid: rounded, at most what was paid. */
 export function shareOf(part: number, paid: number, whole: number): number {

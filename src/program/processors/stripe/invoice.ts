@@ -2,6 +2,7 @@
 import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import type { Reading } from '../processor.ts';
 import {
+  amountAt,
   askForCharges,
   chargesIn,
   clickIn,
@@ -19,7 +20,7 @@ import {
 export function invoicePaid(object: unknown, { at: time, answers }: Occasion): Reading {
   const id = textAt(object, 'id');
   if (id === undefined) return { kind: 'nothing', reason: 'unreadable', message: 'The invoice has no id.' };
-  const amount_minor = minorAt(object, 'amount_paid');
+  const amount_minor = amountAt(object, 'amount_paid');
   if (amount_minor <= 0)
     return { kind: 'nothing', reason: 'nothing_paid', message: 'Nothing was paid for the invoice, as in a trial.' };
   // The event names discounts by their ids, which say nothing of a promotion, and does not name its payments.
