@@ -21,11 +21,12 @@ const credit_reasons = {
 } as const;
 
 const no_credit_reasons = {
-  partner_id_sent: 'The sale named another partner with partner_id.',
+  partner_id_sent: 'The sale named a partner with partner_id, which takes precedence over all else.',
   not_first_sale: "A coupon counts on a customer's first sale only.",
   coupon_without_partner:
     'No coupon with this external_id was active at the time of the sale, its partner cannot earn, or the program was paused when the sale was recorded.',
   coupon_used: 'The coupon of the sale takes precedence on the first sale.',
+  partner_deleted: 'The partner was deleted.',
   customer_known: 'A click credits nobody where the customer is known.',
   click_without_credit: 'The click earned no credit, or its attribution window has ended.',
   own_purchase: "It is the partner's own purchase, and the program blocks self-referrals.",
@@ -79,6 +80,9 @@ const SaleExplanation = z
             .nullable()
             .describe('The `coupon_external_id` of the sale. Null unless `by` is `coupon`.'),
           click_id: id('clk').nullable().describe('The click of the sale. Null unless `by` is `click`.'),
+          referral_id: id('ref')
+            .nullable()
+            .describe('The referral that the click made or renewed. Null: none, or `by` is not `click`.'),
           credited: z.boolean().describe('True for the partner who is credited.'),
           reason: z
             .enum(['credited', ...(Object.keys(no_credit_reasons) as [NoCredit, ...NoCredit[]])])
@@ -216,6 +220,7 @@ function candidatesOf(sale: Sale, decision: Decision | null, own_of: string | nu
         ...{ by, partner_id, credited: isCredited, reason },
         external_coupon_id: by === 'coupon' ? (candidates.coupon?.external_id ?? null) : null,
         click_id: by === 'click' ? (candidates.click?.click_id ?? null) : null,
+        referral_id: by === 'click' ? (candidates.click?.referral_id ?? null) : null,
         message:
           reason === 'credited' ? credit_reasons[credited === 'correction' ? credited : by] : no_credit_reasons[reason],
       };
@@ -235,10 +240,12 @@ function reasonOf(
 ): NoCredit {
   if (credited === 'correction') return 'corrected';
   if (partner_id !== null && partner_id === own_of) return 'own_purchase';
+  if (by === 'coupon' && partner_id === null) return 'coupon_without_partner';
   if (candidates.partner_id !== undefined) return 'partner_id_sent';
-  if (by === 'coupon') return partner_id === null ? 'coupon_without_partner' : 'not_first_sale';
-  if (credited === 'coupon' || candidates.coupon?.partner_id) return 'coupon_used';
-  return by === 'click' && sale.customer_id !== null ? 'customer_known' : 'click_without_credit';
+  if (by === 'coupon') return 'not_first_sale';
+  if (credited === 'coupon' || (sale.is_first_sale && candidates.coupon?.partner_id)) return 'coupon_used';
+  if (by === 'customer') return 'partner_deleted';
+  return candidates.customer === undefined ? 'click_without_credit' : 'customer_known';
 }
 
 async function rulesOf(tx: Tx, decision: Decision | null) {

@@ -64,7 +64,7 @@ export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Pa
   const decided = {
     place: isNobodys ? placeOfUnknown(place) : place,
     payer: as_of,
-    candidates: namesOf(claim, candidates),
+    candidates: namesOf(claim, candidates, as_of),
   };
   const binding = bindingOf(claim, payer, as_of, place, attribution);
   return { ...decided, binding, ...(own_purchase ? { own_purchase } : {}), ...(attribution ? { attribution } : {}) };
@@ -153,8 +153,12 @@ interface Possible {
 const chosenOf = ({ named, by_coupon, by_customer }: Possible, is_first_sale: boolean): Credited | undefined =>
   named ?? (is_first_sale ? by_coupon : undefined) ?? by_customer;
 
-function namesOf({ coupon_external_id, click_id }: Claim, { named, by_coupon, by_customer }: Possible): Candidates {
-  const by_click = by_customer?.by === 'click' ? by_customer.partner.id : null;
+function namesOf(
+  { coupon_external_id, click_id }: Claim,
+  { named, by_coupon }: Possible,
+  { customer, click, referred }: Payer,
+): Candidates {
+  const referral_id = referred?.referral.id ?? click?.referral_id ?? null;
   return {
     ...(named ? { partner_id: named.partner.id } : {}),
     ...(coupon_external_id === undefined
@@ -166,8 +170,10 @@ function namesOf({ coupon_external_id, click_id }: Claim, { named, by_coupon, by
             partner_id: by_coupon?.partner.id ?? null,
           },
         }),
-    ...(by_customer?.by === 'customer' ? { customer: by_customer.partner.id } : {}),
-    ...(click_id === undefined ? {} : { click: { click_id, partner_id: by_click } }),
+    ...(customer ? { customer: customer.partner_id } : {}),
+    ...(click_id === undefined
+      ? {}
+      : { click: { click_id, referral_id, partner_id: referred?.partner.id ?? click?.partner_id ?? null } }),
   };
 }
 
@@ -178,15 +184,12 @@ async function candidatesOf(
   { partner_id, coupon_external_id, occurred_at = tx.now }: Claim,
   payer: Payer,
 ): Promise<Possible> {
-  if (partner_id !== undefined) {
-    const partner = await partnerOf(tx, program, partner_id, 'share');
-    return { named: { partner, tracked_by: 'api', by: 'partner_id' } };
-  }
-  const [by_coupon, by_customer] = await together([
+  const [partner, by_coupon, by_customer] = await together([
+    partner_id === undefined ? undefined : partnerOf(tx, program, partner_id, 'share'),
     coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id, occurred_at),
-    broughtBy(tx, payer),
+    partner_id === undefined ? broughtBy(tx, payer) : undefined,
   ]);
-  return { by_coupon, by_customer };
+  return { named: partner && { partner, tracked_by: 'api', by: 'partner_id' }, by_coupon, by_customer };
 }
 
 async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Credited | undefined> {

@@ -3,12 +3,12 @@ import type { Place } from './place.ts';
 /** By what a partner is credited with a sale. `correction`: a person named the partner afterwards. */
 export type CreditedBy = 'partner_id' | 'coupon' | 'customer' | 'click' | 'correction';
 
-/** Who could have been credited with a sale: the ids of the partners. Null: what the sale named is of no partner who can earn. */
+/** Who could have been credited with a sale: the ids of the partners. Null: what the sale named is of no partner, a coupon of none who can earn. */
 export interface Candidates {
   partner_id?: string;
   coupon?: { external_id: string; coupon_id: string | null; partner_id: string | null };
   customer?: string;
-  click?: { click_id: string; partner_id: string | null };
+  click?: { click_id: string; referral_id: string | null; partner_id: string | null };
 }
 
 /** The facts of a sale that its place among others decides, and that rules compare with. */

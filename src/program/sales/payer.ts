@@ -24,13 +24,16 @@ export interface CustomerClaim {
   customer?: CustomerFields | undefined;
 }
 
+/** The click of a sale, and whose it is. */
+type NamedClick = OwnedClick & { partner_id: string; referral_id: string | null };
+
 /** The payer, as far as it is known. */
 export interface Payer {
   /** The customer, with the details of the sale. */
   customer?: Customer;
   /** The details that were not known, which are to be written. */
   missing?: Partial<Customer>;
-  click?: OwnedClick;
+  click?: NamedClick;
   /** The visitor, where there is no customer: a partner referred them by the click within the window. */
   referred?: ReferredVisitor;
 }
@@ -39,7 +42,7 @@ export interface Payer {
 export interface Found {
   by_id: Customer | undefined;
   by_external_id: Customer | undefined;
-  click: (OwnedClick & { referral_id: string | null }) | undefined;
+  click: NamedClick | undefined;
 }
 
 /**
@@ -120,8 +123,8 @@ const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
 
 /** Returns undefined for one that is no longer kept. @throws Problem resource_not_found */
 async function namedClick(tx: Tx, program_id: string, click_id: string): Promise<Found['click']> {
-  const click = await tx.maybe<OwnedClick & { referral_id: string | null }>(sql`
-    select t.ip_hash, t.user_agent, t.referral_id, r.partner_id as own_of
+  const click = await tx.maybe<NamedClick>(sql`
+    select t.ip_hash, t.user_agent, t.partner_id, t.referral_id, r.partner_id as own_of
     from program.click t
     left join program.referral r
       on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'

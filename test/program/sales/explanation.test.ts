@@ -5,7 +5,6 @@ import { openShop, type Shop } from '../../shop.ts';
 const rail = await startRail();
 
 const explained = (shop: Shop, { id }: Json): Promise<Json> => shop.merchant.get(`/v1/sales/${id}/explanation`);
-const reasons = ({ candidates }: Json): Json[] => candidates.map(({ by, reason }: Json) => [by, reason]);
 
 t.test('says who was considered, and why they are credited or not', async (t) => {
   const shop = await openShop(rail, { block_self_referrals: true });
@@ -13,42 +12,69 @@ t.test('says who was considered, and why they are credited or not', async (t) =>
   const coupon = await shop.coupon({ partner_id: bob.id });
   const coupon_external_id = coupon.external_id;
   const { id: click_id } = await shop.click(ada);
+  const { id: other_click } = await shop.click(bob);
+  const names = new Map([
+    [ada.id, 'ada'],
+    [bob.id, 'bob'],
+  ]);
+  const reasons = ({ candidates }: Json): Json[] =>
+    candidates.map(({ by, partner_id, reason }: Json) => [by, names.get(partner_id) ?? partner_id, reason]);
   const { id: customer_id } = await shop.customer({ partner_id: ada.id });
   const cases: [fields: Json, by: string | null, expected: unknown[]][] = [
     [
       { customer_id, coupon_external_id, partner_id: ada.id },
       'partner_id',
       [
-        ['partner_id', 'credited'],
-        ['coupon', 'partner_id_sent'],
+        ['partner_id', 'ada', 'credited'],
+        ['coupon', 'bob', 'partner_id_sent'],
+        ['customer', 'ada', 'partner_id_sent'],
+      ],
+    ],
+    [
+      { customer_id, coupon_external_id: 'unknown', click_id: other_click, partner_id: bob.id },
+      'partner_id',
+      [
+        ['partner_id', 'bob', 'credited'],
+        ['coupon', null, 'coupon_without_partner'],
+        ['customer', 'ada', 'partner_id_sent'],
+        ['click', 'bob', 'partner_id_sent'],
+      ],
+    ],
+    [
+      { customer_id, coupon_external_id, click_id: other_click },
+      'customer',
+      [
+        ['coupon', 'bob', 'not_first_sale'],
+        ['customer', 'ada', 'credited'],
+        ['click', 'bob', 'customer_known'],
       ],
     ],
     [
       { customer_id, coupon_external_id },
       'customer',
       [
-        ['coupon', 'not_first_sale'],
-        ['customer', 'credited'],
+        ['coupon', 'bob', 'not_first_sale'],
+        ['customer', 'ada', 'credited'],
       ],
     ],
     [
       { customer_id, click_id },
       'customer',
       [
-        ['customer', 'credited'],
-        ['click', 'customer_known'],
+        ['customer', 'ada', 'credited'],
+        ['click', 'ada', 'customer_known'],
       ],
     ],
     [
       { click_id, coupon_external_id },
       'coupon',
       [
-        ['coupon', 'credited'],
-        ['click', 'coupon_used'],
+        ['coupon', 'bob', 'credited'],
+        ['click', 'ada', 'coupon_used'],
       ],
     ],
-    [{ coupon_external_id: 'unknown' }, null, [['coupon', 'coupon_without_partner']]],
-    [{ partner_id: ada.id, customer: { email: ada.email } }, null, [['partner_id', 'own_purchase']]],
+    [{ coupon_external_id: 'unknown' }, null, [['coupon', null, 'coupon_without_partner']]],
+    [{ partner_id: ada.id, customer: { email: ada.email } }, null, [['partner_id', 'ada', 'own_purchase']]],
     [{}, null, []],
   ];
   for (const [fields, by, expected] of cases) {
@@ -56,12 +82,23 @@ t.test('says who was considered, and why they are credited or not', async (t) =>
     t.equal(explanation.credited_by, by, JSON.stringify(fields));
     t.strictSame(reasons(explanation), expected, JSON.stringify(fields));
   }
+  const referred = await explained(shop, await shop.sale({ click_id: other_click }));
+  t.match(referred.candidates, [{ by: 'click', partner_id: bob.id, credited: true, referral_id: /^ref_/ }]);
   const corrected = await shop.sale({ customer_id });
   await shop.merchant.patch(`/v1/sales/${corrected.id}`, { partner_id: bob.id });
   t.match(await explained(shop, corrected), {
     ...{ credited_by: 'correction', partner_id: bob.id },
     candidates: [{ by: 'customer', partner_id: ada.id, credited: false, reason: 'corrected' }],
   });
+});
+
+t.test('says that the partner of the customer was deleted', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  const { id: customer_id } = await shop.customer({ partner_id: partner.id });
+  await shop.merchant.delete(`/v1/partners/${partner.id}`);
+  const { candidates } = await explained(shop, await shop.sale({ customer_id }));
+  t.match(candidates, [{ by: 'customer', partner_id: partner.id, credited: false, reason: 'partner_deleted' }]);
 });
 
 t.test('says of each rule why it pays or not, what the rate applies to, and when the commission matures', async (t) => {
