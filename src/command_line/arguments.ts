@@ -68,6 +68,15 @@ export function time(text: string): string {
   throw new InvalidArgumentError(`It must be ${a_time}.`);
 }
 
+/** A time, or a number of days ago: from midnight in UTC, so that it is the same time whenever it is asked on a day. */
+export function timeOrDaysAgo(text: string): string {
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  const at =
+    days === undefined ? timeOf(text) : new Date(new Date().setUTCHours(-24 * Number(days), 0, 0, 0)).toISOString();
+  if (at !== undefined) return at;
+  throw new InvalidArgumentError(`It must be ${a_time}, or a number of days ago, such as 30d.`);
+}
+
 function timeOf(text: string): string | undefined {
   const at = Date.parse(text);
   const is_time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0;

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, httpUrl, integerUpTo, json, listed, port, time } from './arguments.ts';
+import { example, httpUrl, integerUpTo, json, listed, port, time, timeOrDaysAgo } from './arguments.ts';
 
 /** The affiliate program service. */
 export function addProgramCommands(rail: Command): void {
@@ -91,12 +91,13 @@ export function addProgramCommands(rail: Command): void {
     )
     .argument('<name>', 'billing processor: stripe, paddle or chargebee')
     .requiredOption('--program <id>', 'id of the program')
-    .requiredOption('--since <time>', 'read what happened since this ISO 8601 time', time)
+    .requiredOption(
+      '--since <time>',
+      'read what happened since this ISO 8601 time, or since as many days ago: 30d',
+      timeOrDaysAgo,
+    )
     .option('--dry-run', 'count what is new, and take in nothing')
     .addOption(json())
-    .addHelpText(
-      'after',
-      example('npx --no rail processor backfill stripe --program prg_… --since 2026-01-01T00:00:00Z --dry-run'),
-    )
+    .addHelpText('after', example('npx --no rail processor backfill stripe --program prg_… --since 30d --dry-run'))
     .action(async (name, options) => (await import('../commands/backfill.ts')).backfillProcessor(name, options));
 }

@@ -56,7 +56,7 @@ export function mountProcessorWebhooks(app: FastifyInstance, store: Store, servi
           receive({ store, services, asked, keep, known }, addressed, request),
         );
         webhooks.inc({ processor, outcome });
-        if (outcome === 'refused') throw refusal(request);
+        if (outcome === 'refused') throw refusal(request, processor);
         return reply.code(200).send({ received: true });
       },
     });
@@ -64,11 +64,13 @@ export function mountProcessorWebhooks(app: FastifyInstance, store: Store, servi
 }
 
 /** A processor sends as many as it likes; whoever is none has the limit of those without a key. */
-function refusal(request: FastifyRequest): Problem {
+function refusal(request: FastifyRequest, processor: ProcessorName): Problem {
   request.server.address_rate.count(addressOf(request));
   return new Problem(
     'signature_invalid',
-    'The webhook is not signed with the secret of this program, or its time is more than five minutes from the current time.',
+    processor === 'chargebee'
+      ? "The user name or the password is not that of this program's webhook, or the body is not an event."
+      : 'The webhook is not signed with the secret of this program, its time is more than five minutes from the current time, or its body is not an event.',
   );
 }
 

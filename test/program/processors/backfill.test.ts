@@ -34,6 +34,8 @@ t.test(
     const dry = await run('--dry-run');
     t.ok(dry.found > 50, `${dry.found} found`);
     t.same(await other.shop.inbox(), []);
+    const today = new Date().setUTCHours(0, 0, 0, 0);
+    t.match(await run('--dry-run', '--since', '30d'), { since: new Date(today - 30 * 86_400_000).toISOString() });
     t.match(await run(), { found: dry.found, read: dry.read });
     await idle(rail);
     t.same(await faultsOf(rail, other.shop, other.story), []);
