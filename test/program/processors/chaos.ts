@@ -6,7 +6,20 @@ import { drawing, type Story, shuffled, storyOf } from './chaos_story.ts';
 import type { StripeAccount } from './stripe_account.ts';
 import { openStripeShop, type StripeShop } from './stripe_shop.ts';
 
-/** A program whose customers live the story. */
+/** The order of sales decides which of them pays. */
+const rules = [
+  { name: 'Bonus', applies_to: 'first', rate_type: 'fixed', rate_value: 500, priority: 10 },
+  { name: 'Early', max_payments: 2, rate_value: 3_000, priority: 5 },
+  {
+    name: 'Tiers',
+    rate_value: 1_000,
+    priority: 2,
+    tier_metric: 'sales_count',
+    tiers: [{ from: 5, rate_value: 1_500 }],
+  },
+];
+
+/** A program whose customers live the story, brought by two partners in turn. */
 export async function open(
   rail: Rail,
   stripe: StripeAccount,
@@ -14,7 +27,9 @@ export async function open(
 ): Promise<{ shop: StripeShop; story: Story }> {
   const shop = await openStripeShop(rail, stripe);
   const clicks: string[] = [];
-  for (let nth = 0; nth < customers; nth++) clicks.push((await shop.click(shop.partner_of)).id);
+  for (const rule of rules) await shop.rule(rule);
+  const partners = [shop.partner_of, await shop.partner()];
+  for (let nth = 0; nth < customers; nth++) clicks.push((await shop.click(partners[nth % 2] as Json)).id);
   return { shop, story: storyOf(stripe, clicks, plot) };
 }
 
@@ -31,15 +46,21 @@ export const idle = (rail: Rail): Promise<void> =>
     600_000,
   );
 
-/** The rows of the ledger, in the processor's ids alone. */
+/** The rows of the ledger, in the processor's ids alone: partners by their order, rules by their names. */
 export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<string> {
   const rows = await rail.query<{ row: string }>(sql`
+    with partner as (
+      select t.id, row_number() over (order by t.id) as nth from program.partner t where t.program_id = ${program_id}
+    )
     select json_build_object(
       'charge', s.external_charge_id, 'amount', s.amount_minor, 'tax', s.tax_minor, 'currency', s.currency, 'status', s.status,
-      'refunded', s.refunded_minor, 'is_first', s.is_first_sale, 'at', s.occurred_at, 'customer', c.external_customer_id, 'is_credited', s.partner_id is not null,
+      'refunded', s.refunded_minor, 'is_first', s.is_first_sale, 'at', s.occurred_at, 'customer', c.external_customer_id, 'partner', p.nth,
       'commissions', (
-        select json_agg(json_build_array(k.kind, k.amount_minor, k.status, k.void_reason) order by k.kind, k.amount_minor, k.status)
-        from program.commission k where k.organization_id = s.organization_id and k.sale_id = s.id and k.deleted_at is null
+        select json_agg(json_build_array(k.kind, k.amount_minor, k.status, k.void_reason, l.name, k.rate_type, k.rate_value)
+          order by k.kind, k.amount_minor, k.status)
+        from program.commission k
+        left join program.rule l on l.organization_id = k.organization_id and l.id = k.rule_id
+        where k.organization_id = s.organization_id and k.sale_id = s.id and k.deleted_at is null
       ),
       'refunds', (
         select json_agg(json_build_array(r.external_refund_id, r.amount_minor, r.reason, r.reversed_at is not null, r.reversal_reason) order by r.external_refund_id)
@@ -52,6 +73,7 @@ export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<
     )::text as row
     from program.sale s
     left join program.customer c on c.organization_id = s.organization_id and c.id = s.customer_id
+    left join partner p on p.id = s.partner_id
     where s.program_id = ${program_id} and s.deleted_at is null
     union all
     select json_build_object(
