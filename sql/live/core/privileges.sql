@@ -97,6 +97,13 @@ as $$
   where s.relkind = 'S' and n.nspname in (select core.own_schemas()) and n.nspname <> 'core'
 $$;
 
+-- The condition of a policy as it was written, without what Postgres adds: to compare two.
+create or replace function core.bare_condition(condition text) returns text
+language sql immutable
+as $$
+  select replace(replace(lower(translate(condition, E'() \n', '')), '::text', ''), 'asorganization_id', '')
+$$;
+
 -- Deviations from these privileges, each with the statement that corrects it. `stops_requests`: without it, requests fail or see nothing.
 create or replace function core.missing_privileges()
 returns table (subject text, missing text, statement text, stops_requests boolean)
@@ -110,7 +117,43 @@ as $$
   ),
   relation as materialized (
     select r.* from core.tenant_relations() r
+  ),
+  -- Nobody logs in as these, and what they may do is here alone.
+  role as materialized (
+    select r.* from pg_roles r where r.rolname in ('rail_api', 'rail_partner', 'rail_data', 'rail_data_reader')
   )
+  select r.rolname::text, format('it has %s', upper(a.names)), format('alter role %I no%s', r.rolname, replace(a.names, ' ', ' no')), false
+  from role r
+  cross join lateral (
+    select concat_ws(
+      ' ', case when r.rolsuper then 'superuser' end, case when r.rolbypassrls then 'bypassrls' end,
+      case when r.rolcreaterole then 'createrole' end, case when r.rolcreatedb then 'createdb' end,
+      case when r.rolreplication then 'replication' end, case when r.rolcanlogin then 'login' end
+    ) as names
+  ) a
+  where a.names <> ''
+
+  union all
+  select r.rolname::text, format('it is a member of %I', m.roleid::regrole), format('revoke %s from %I', m.roleid::regrole, r.rolname), false
+  from role r
+  join pg_auth_members m on m.member = r.oid
+  where r.rolname <> 'rail_partner' or m.roleid is distinct from to_regrole('rail_api')::oid
+
+  union all
+  select n.nspname::text, format('%s has CREATE', grantee.name), format('revoke create on schema %I from %s', n.nspname, grantee.name), false
+  from pg_namespace n
+  cross join aclexplode(n.nspacl) as has
+  cross join lateral (select case when has.grantee = 0 then 'public' else has.grantee::regrole::text end as name) as grantee
+  where n.nspname in (select core.own_schemas()) and has.privilege_type = 'CREATE' and grantee.name in ('public', 'rail_api', 'rail_partner')
+
+  union all
+  select r.name, format('it has the policy %I, which is not of this service', p.polname), format('drop policy %I on %s', p.polname, r.name), false
+  from relation r
+  join pg_policy p on p.polrelid = r.id
+  where p.polpermissive and p.polname not in ('own_organization', 'data_of_organization')
+    and p.polroles && (select array_agg(role.oid) || 0::oid from role)
+
+  union all
   select 'rail_api', format('%I cannot become the role rail_api', current_user), format('grant rail_api to %I', current_user), true
   from api
   -- Since Postgres 16 a membership may lack SET ROLE.
@@ -136,7 +179,7 @@ as $$
 
   union all
   select
-    r.name, 'it has no policy for the role rail_api',
+    r.name, 'it has no policy for the role rail_api, or another one',
     format('drop policy if exists own_organization on %s; ', r.name)
       || format('create policy own_organization on %s to rail_api ', r.name)
       || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
@@ -146,7 +189,12 @@ as $$
   cross join api
   where r.kind <> 'v' and not r.is_partition
     and not exists (
-      select from pg_policy p where p.polrelid = r.id and p.polname = 'own_organization' and api.id = any (p.polroles)
+      select
+      from pg_policy p
+      cross join core.bare_condition(format('%I = current_setting(''rail.organization_id'', true)', r.organization_column)) as condition
+      where p.polrelid = r.id and p.polname = 'own_organization' and p.polroles = array[api.id] and p.polpermissive and p.polcmd = '*'
+        and core.bare_condition(pg_get_expr(p.polqual, p.polrelid)) = condition
+        and core.bare_condition(pg_get_expr(p.polwithcheck, p.polrelid)) = condition
     )
 
   union all
@@ -231,6 +279,7 @@ as $$
       from pg_policy p
       where p.polrelid = r.id and p.polname = w.policy and not p.polpermissive
         and to_regrole('rail_partner')::oid = any (p.polroles)
+        and core.bare_condition(pg_get_expr(coalesce(p.polqual, p.polwithcheck), p.polrelid)) = core.bare_condition(w.condition)
     )
 
   union all

@@ -120,7 +120,7 @@ as $$
     and exists (select from aclexplode(t.relacl) as has where has.grantee in (role.owner, role.reader))
 
   union all
-  select t.table_name, 'it has no policy for the role rail_data, to which it would look empty',
+  select t.table_name, 'it has no policy for the role rail_data, or another one',
     format('drop policy if exists data_of_organization on %s; ', t.table_name)
       || format('create policy data_of_organization on %s for select to rail_data ', t.table_name)
       || format('using (%I = (select data.organization_id()))', t.organization_column)
@@ -129,6 +129,9 @@ as $$
   where not exists (
     select from pg_policy p
     where p.polrelid = t.table_id and p.polname = 'data_of_organization' and p.polroles = array[role.owner] and p.polcmd = 'r'
+      and p.polpermissive
+      and core.bare_condition(pg_get_expr(p.polqual, p.polrelid))
+        = core.bare_condition(format('%I = (select data.organization_id())', t.organization_column))
   )
 
   union all

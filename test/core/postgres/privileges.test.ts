@@ -5,6 +5,7 @@ import { createKey } from '../../../src/core/access/api_key.ts';
 import { createOrganization } from '../../../src/core/access/organization.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { migrate } from '../../../src/core/postgres/migrate.ts';
+import { missingPrivileges } from '../../../src/core/postgres/privileges.ts';
 import { writeEvents } from '../../../src/products.ts';
 import { closeApi, encryption_key, log, patient_api, patient_database, services } from '../../harness.ts';
 import { cloneDatabase, databaseUrl, emptyDatabase, startPostgresIn } from '../../postgres.ts';
@@ -126,6 +127,37 @@ t.test('is not ready without any one of the privileges', async (t) => {
     t.equal((await migrate(url)).length, 1, statement);
     t.equal((await api.ready()).statusCode, 200, statement);
   }
+});
+
+t.test('sets right what opens more than it should', async (t) => {
+  const url = await cloneDatabase(server);
+  const client = await connect(t, url);
+  const before = await privilegesIn(client);
+  await client.query('create role outsider');
+  for (const statement of [
+    'alter policy own_organization on program.partner using (true) with check (true)',
+    'alter policy own_organization on program.sale with check (true)',
+    'alter policy own_organization on program.link to public',
+    'alter policy data_of_organization on program.sale using (true)',
+    'create policy open_all on program.sale to rail_api using (true) with check (true)',
+    'create policy open_all on program.sale for select using (true)',
+    `do $$ begin
+      execute format('alter policy %I on program.payout using (true)', (
+        select p.polname from pg_policy p where p.polrelid = 'program.payout'::regclass and p.polname like 'partner\\_select%'
+      ));
+    end $$`,
+    'grant create on schema core to rail_api',
+    'grant create on schema program to public',
+    'alter role rail_api superuser createrole',
+    'alter role rail_partner bypassrls',
+    'alter role rail_data login',
+    'grant outsider to rail_api',
+  ]) {
+    await client.query(statement);
+    t.match(await missingPrivileges(client), [{ missing: String }], statement);
+    t.equal((await migrate(url)).length, 1, statement);
+  }
+  t.same(await privilegesIn(client), before);
 });
 
 t.test('a worker waits for the privileges that its jobs need', async (t) => {
