@@ -65,17 +65,19 @@ export const checks = [
       select e.id, e.organization_id, newest.failed
       from webhooks.endpoint e
       cross join lateral (
-        select count(*) filter (where d.status = 'failed' or d.next_attempt_at is not null)::int as failed,
-          count(*) filter (where d.status = 'delivered') as delivered
-        from (
-          select x.status, x.next_attempt_at
+        with seen as (
+          select x.id, x.status, x.next_attempt_at
           from webhooks.delivery x
           where x.organization_id = e.organization_id and x.endpoint_id = e.id
           order by x.id desc
           limit ${looked_at}
-        ) as d
+        )
+        select count(*)::int as failed
+        from seen d
+        where (d.status = 'failed' or d.next_attempt_at is not null)
+          and d.id > coalesce((select max(x.id) from seen x where x.status = 'delivered'), '')
       ) as newest
-      where e.status = 'enabled' and e.deleted_at is null and newest.delivered = 0 and newest.failed >= ${least_failed}
+      where e.status = 'enabled' and e.deleted_at is null and newest.failed >= ${least_failed}
       order by newest.failed desc, e.id`),
     assess: (found) =>
       found.length === 0

@@ -149,6 +149,8 @@ t.test('settings that are misspelt or contradict each other are told of', async 
     [{ RAIL_WEBHOOK_ALLOW_PRIVAT: '1' }, { name: 'settings/names', text: 'Did you mean RAIL_WEBHOOK_ALLOW_PRIVATE?' }],
     [{ DATABASE_COLOUR: 'red' }, { name: 'settings/names', text: 'DATABASE_COLOUR is not a setting' }],
     [{ METRICS_PORT: '3000' }, { name: 'settings/ports', state: 'error' }],
+    [{ DATABASE_POOL_SIZE: '3' }, { name: 'settings/pool', state: 'error', text: 'a worker 11' }],
+    [{ DATABASE_POOL_SIZE: '8' }, { name: 'settings/pool', state: 'warning' }],
     [{ RAIL_ENCRYPTION_KEY: '' }, { name: 'settings/encryption_key', state: 'error' }],
     [{ BASE_URL: 'http://rail.example.com' }, { name: 'settings/base_url', text: 'is http' }],
     [{ BASE_URL: 'https://rail.example.com/app' }, { name: 'settings/base_url', text: 'the path /app' }],

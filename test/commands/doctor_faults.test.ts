@@ -133,13 +133,9 @@ const faults: Record<string, Fault> = {
   'webhooks/endpoints': {
     async make() {
       await insert('webhooks.endpoint', { organization_id, id: 'whe_2', status: 'enabled' });
-      for (const nth of [1, 2, 3])
-        await insert('webhooks.delivery', {
-          organization_id,
-          id: `whd_2${nth}`,
-          endpoint_id: 'whe_2',
-          status: 'failed',
-        });
+      // One that took its deliveries until now.
+      for (const [nth, status] of ['delivered', 'failed', 'failed', 'failed'].entries())
+        await insert('webhooks.delivery', { organization_id, id: `whd_2${nth}`, endpoint_id: 'whe_2', status });
     },
     state: 'warning',
     text: /^1 endpoint takes none of its newest deliveries: whe_2 of org_/,

@@ -1,6 +1,9 @@
 /** Settings that are misspelt, or contradict each other: pure, and without secrets. */
 import { type Config, misspelt, settings } from '../../config.ts';
 import type { Finding, Line } from '../../core/doctor/check.ts';
+import { poolsOf } from '../../core/jobs/extension.ts';
+import { leastConnections } from '../../core/postgres/connections.ts';
+import { extensions } from '../../products.ts';
 import { isEveryAddress } from '../../service.ts';
 
 const warning = (text: string, remedy: string): Finding => ({ state: 'warning', text, remedy });
@@ -68,6 +71,15 @@ const rules: Record<string, Rule> = {
     PORT !== 0 &&
     PORT === METRICS_PORT &&
     error(`PORT and METRICS_PORT are both ${PORT}.`, 'Set METRICS_PORT to another port.'),
+  'settings/pool': ({ DATABASE_POOL_SIZE: size, METRICS_PORT }) => {
+    const more = METRICS_PORT === undefined ? 0 : 1;
+    const api = leastConnections('api', 0) + more;
+    const worker = leastConnections('worker', poolsOf(extensions)) + more;
+    if (size >= worker) return undefined;
+    const text = `DATABASE_POOL_SIZE is ${size}: an API needs ${api} connections at least, a worker ${worker}.`;
+    const remedy = `Set it to ${worker} or more, or leave it unset for 20. A process that needs more does not start.`;
+    return size < api ? error(text, remedy) : warning(text, remedy);
+  },
   'settings/mail': ({ SMTP_URL, MAIL_FROM, DATABASE_URL }) => {
     if (!SMTP_URL && MAIL_FROM)
       return warning('MAIL_FROM is set, and SMTP_URL is not: no mail is sent.', 'Set SMTP_URL.');

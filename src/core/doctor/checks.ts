@@ -49,7 +49,7 @@ const schemaChecks = [
       if (!first)
         return ok('The role rail_api may do what it must, and no more. All tables of organizations are protected.');
       return error(
-        `${counted(missing.length, 'privilege or policy is', 'privileges or policies are')} not as they should be: ${first.subject}: ${first.missing}.`,
+        `${counted(missing.length, 'privilege or policy is', 'privileges or policies are')} wrong: ${first.subject}: ${first.missing}.`,
         migrate,
       );
     },
