@@ -6,12 +6,25 @@ import { jsonText } from '../core/formats/json_text.ts';
 import { run } from '../core/postgres/database.ts';
 import { isMigrated, migrate } from '../core/postgres/migrate.ts';
 import type { Store, WriteEvents } from '../core/postgres/transaction.ts';
+import { Problem } from '../core/values/problem.ts';
 import { createLog, openPostgres, openStore, reachPostgres } from '../service.ts';
 
 /** The command was called wrongly. */
 export class UsageError extends Error {
   readonly exitCode = 2;
 }
+
+/**
+ * Has an error of the API name the options that stand for its fields: `'expires_at'` is `--expires-at`.
+ * @param remedy what the command line adds to it
+ * @throws UsageError where it is about one of these fields
+ */
+export const namingOptions = <T>(fields: string[], work: Promise<T>, remedy = ''): Promise<T> =>
+  work.catch((error) => {
+    if (!(error instanceof Problem && fields.includes(error.details.param ?? ''))) throw error;
+    const named = (text: string, field: string) => text.replaceAll(`'${field}'`, `--${field.replaceAll('_', '-')}`);
+    throw new UsageError(fields.reduce(named, error.message) + remedy);
+  });
 
 export interface Opened {
   config: Config;

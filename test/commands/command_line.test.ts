@@ -244,6 +244,19 @@ t.test('organizations and keys live on the command line', async (t) => {
   t.match(await answerOf('key', 'update', key.id, '--any-ip', '--no-expires'), { ip_ranges: null, expires_at: null });
   t.match(await rail('key', 'update', key.id), { code: 2, stderr: /Say what to change/ });
   t.match(await rail('key', 'update', key.id, '--ip', 'nowhere'), { code: 2, stderr: /is no network/ });
+  const over = ['--expires-at', '2020-01-01T00:00:00Z'];
+  for (const args of [newKey.slice(0, 6), ['key', 'update', key.id, '--name', 'Over']])
+    t.match(await rail(...args, ...over), {
+      ...{
+        code: 2,
+        stdout: '',
+        stderr: /^rail: --expires-at must be in the future\..* 'npx --no rail key revoke'.*\n$/,
+      },
+    });
+  const after = ((await answerOf('key', 'list', '--org', made.id)) as Json[]).filter(
+    ({ status }) => status === 'expired',
+  );
+  t.same(after, [], 'no key is dead or ends');
   const rotated = await answerOf('key', 'rotate', key.id, '--overlap-hours', '1');
   t.match(rotated, { id: key.id, secret: /^rail_test_/, previous_secret_expires_at: /^20/ });
   t.not(rotated.secret, key.secret);

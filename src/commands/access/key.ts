@@ -8,7 +8,7 @@ import {
   updateKey,
 } from '../../core/access/api_key.ts';
 import { choose } from '../chosen.ts';
-import { answer, UsageError, withStore } from '../command.ts';
+import { answer, namingOptions, UsageError, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 
 interface NewKeyOptions {
@@ -27,7 +27,7 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
   const scopes = await requireScopes(options.scope ?? ['*']);
   await withStore(async (opened) => {
     const { id: organization_id } = await choose(opened, 'organization', options.organization);
-    const key = await createKey(opened.store.database, {
+    const creating = createKey(opened.store.database, {
       organization_id,
       name: options.name,
       mode: options.mode,
@@ -37,11 +37,16 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
       expires_at: options.expiresAt,
       ip_ranges: options.ip,
     });
+    const key = await withFutureExpiry(creating);
     const owner = key.user_id === null ? key.organization_id : `${key.user_id} of ${key.organization_id}`;
     const summary = `Created ${key.id} for ${owner} (${key.mode}, scopes ${key.scopes.join(' ')}).`;
     answer(key, { json: options.json, lines: [summary, 'The key, shown this once:', '', key.secret] });
   });
 }
+
+/** @throws UsageError for an expiry that is over */
+const withFutureExpiry = <T>(work: Promise<T>): Promise<T> =>
+  namingOptions(['expires_at'], work, " 'npx --no rail key revoke' does that.");
 
 /** The operations are loaded here, since only scopes that are given need them. @throws UsageError of a scope that does not exist */
 async function requireScopes(wanted: string[]): Promise<string[]> {
@@ -132,7 +137,7 @@ export async function updateApiKey(id: string, options: UpdateOptions): Promise<
   });
   if (Object.keys(changes).length === 0) throw new UsageError('Say what to change. Example: --signature optional.');
   await withStore(async ({ store }) => {
-    const key = await updateKey(store.database, id, changes);
+    const key = await withFutureExpiry(updateKey(store.database, id, changes));
     if (!key) throw unknown_key(id);
     const { expires_at, ip_ranges } = key;
     const terms = [

@@ -9,6 +9,7 @@ import type { Caller } from '../resource/operation.ts';
 import { resource } from '../resource/resource.ts';
 import { documentedEnum, id, objectName, text, timestamp } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
+import { Problem } from '../values/problem.ts';
 import { commandLogged } from './audit_log.ts';
 
 /** The requests that a key may make in each second, unless its row says otherwise. */
@@ -66,6 +67,23 @@ export type ApiKey = z.infer<typeof apiKeys.record> & { organization_id: string 
 
 const key_columns = sql`t.organization_id, ${apiKeys.columns}`;
 
+/**
+ * Refuses an expiry that is over, which would lock out by mistake: whoever means it revokes.
+ * @throws Problem invalid_parameter
+ */
+export function requireFuture(now: string, expires_at: string | null | undefined): void {
+  if (expires_at === undefined || expires_at === null || expires_at > now) return;
+  throw new Problem('invalid_parameter', "'expires_at' must be in the future. To end a key now, revoke it.", {
+    param: 'expires_at',
+  });
+}
+
+/** Compares with Postgres' clock. @throws Problem invalid_parameter */
+async function requireFutureOf(database: Database, { expires_at }: Pick<KeyChanges, 'expires_at'>): Promise<void> {
+  const [clock] = await run<{ now: string }>(database, sql`select now()::timestamptz(3) as now`);
+  requireFuture((clock as { now: string }).now, expires_at);
+}
+
 /** Returns a new key, which is shown once. Only its SHA-256 is stored. */
 export const newSecret = (mode: 'live' | 'test'): string => `rail_${mode}_${randomBytes(32).toString('base64url')}`;
 
@@ -83,10 +101,11 @@ export interface NewKey {
 
 /**
  * Creates a key. Only its SHA-256 is stored: `secret` is returned here and never again.
- * @throws Error when there is no such organization, or it has no such user
+ * @throws Problem for an expiry that is over, Error when there is no such organization, or it has no such user
  */
 export async function createKey(database: Database, given: NewKey): Promise<ApiKey & { secret: string }> {
   const { organization_id, name, mode, scopes, rate_limit, user_id, expires_at = null, ip_ranges = null } = given;
+  if (expires_at !== null) await requireFutureOf(database, { expires_at });
   const secret = newSecret(mode);
   const [key] = await run<ApiKey>(
     database,
@@ -161,8 +180,9 @@ export interface KeyChanges {
   signature_required?: boolean | undefined;
 }
 
-/** Changes what restricts a key, everywhere within a second. @returns undefined where there is no such key */
-export const updateKey = (database: Database, key_id: string, changes: KeyChanges): Promise<ApiKey | undefined> => {
+/** Changes what restricts a key, everywhere within a second. @returns undefined where there is no such key @throws Problem for an expiry that is over */
+export async function updateKey(database: Database, key_id: string, changes: KeyChanges): Promise<ApiKey | undefined> {
+  if (changes.expires_at) await requireFutureOf(database, changes);
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   const settings = join(given.map(([column, value]) => sql`${raw(column)} = ${value}`));
   return changeKey(
@@ -172,7 +192,7 @@ export const updateKey = (database: Database, key_id: string, changes: KeyChange
     settings,
     given.map(([column]) => column),
   );
-};
+}
 
 /** Gives a key a new secret, and has the one before be valid for a while. @returns undefined where there is no such key, or it was revoked */
 export async function rotateKey(

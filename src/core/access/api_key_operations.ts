@@ -8,7 +8,7 @@ import { hasScope, known_scopes } from '../resource/scope.ts';
 import { oneLine, requireState, text, timestampInput } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
-import { apiKeys, default_rate_limit, ip_range, newSecret } from './api_key.ts';
+import { apiKeys, default_rate_limit, ip_range, newSecret, requireFuture } from './api_key.ts';
 import { users } from './user.ts';
 
 type Key = z.infer<typeof apiKeys.record>;
@@ -97,7 +97,7 @@ export const apiKeyOperations: Operation[] = [
         ip_ranges: body.ip_ranges === undefined ? own.ip_ranges : body.ip_ranges,
         user_id: body.for_user ? own.user_id : null,
       };
-      requireFuture(tx, body.expires_at);
+      requireFuture(tx.now, body.expires_at);
       requireWithin(caller, own, wanted);
       await requireOwnerOf(tx, own, wanted);
       const secret = newSecret(wanted.mode);
@@ -119,7 +119,7 @@ export const apiKeyOperations: Operation[] = [
     errors: ['key_not_allowed', 'invalid_state_transition'],
     async run({ tx, params, body, caller }) {
       const { own, key } = await keyToChange(tx, params.id, caller);
-      requireFuture(tx, body.expires_at);
+      requireFuture(tx.now, body.expires_at);
       const wanted = { ...key, ...(body as Partial<Powers>) };
       requireWithin(caller, own, wanted);
       await requireOwnerOf(tx, own, wanted);
@@ -214,14 +214,6 @@ const insertion = (
     ${key.signature_required}, ${key.user_id}, ${key.expires_at}, ${key.ip_ranges}, ${tx.now}, ${tx.now}
   )
   returning ${apiKeys.columns}`;
-
-/** An expiry that is over would lock out by mistake: whoever means it revokes. */
-function requireFuture(tx: Tx, expires_at: string | null | undefined): void {
-  if (expires_at === undefined || expires_at === null || expires_at > tx.now) return;
-  throw new Problem('invalid_parameter', "'expires_at' must be in the future. To end a key now, revoke it.", {
-    param: 'expires_at',
-  });
-}
 
 /** A key cannot give more than it has. @throws Problem key_not_allowed, `param` = what is too much */
 function requireWithin(caller: Caller, own: Powers, key: Powers): void {
