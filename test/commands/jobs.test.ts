@@ -243,10 +243,23 @@ t.test('lists, shows and replays deliveries of webhooks', async (t) => {
     'the replay',
   );
   const since = new Date(Date.now() - 60_000).toISOString();
-  t.match(await run('deliveries', 'replay', '--endpoint', endpoint.id, '--failed-since', since), {
-    code: 0,
-    stdout: /queued again/,
+  const replay = ['deliveries', 'replay', '--endpoint', endpoint.id];
+  const none = { code: 0, stdout: /^No delivery of whe_\w+ matches: none is sent again\./ };
+  t.match(await run(...replay, '--failed-since', since), none, 'those that are pending have not failed');
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  t.match(await run(...replay, '--from', ago(2), '--to', ago(1)), none, 'a window before them');
+  const events = new Set((await list()).map(({ event_id }) => event_id));
+  t.equal((await answerOf(...replay, '--from', since, '--to', ago(0))).deliveries, events.size);
+  await rail.query(sql`update webhooks.delivery set status = 'failed', next_attempt_at = null where id = ${first.id}`);
+  t.match(await run(...replay, '--failed-since', since), {
+    ...{ code: 0, stdout: /^1 delivery of whe_\w+ matches: a worker queues it again\./ },
   });
+  for (const [given, said] of [
+    [[], /^rail: Give --failed-since, or --from and --to\.\n$/],
+    [['--from', since], /^rail: --to is required with --from\.\n$/],
+    [['--failed-since', ago(-1)], /^rail: --failed-since must be in the past\.\n$/],
+  ] as const)
+    t.match(await run(...replay, ...given), { code: 2, stdout: '', stderr: said });
   t.match(await run('deliveries', 'replay'), { code: 2, stderr: /Give either/ });
   t.match(await run('deliveries', 'replay', 'whd_unknown'), { code: 1, stderr: /There is no delivery/ });
   await eventually(async () => (await rail.query(sql`select from core.jobs()`)).length === 0, 'nothing left to do');

@@ -3,9 +3,10 @@ import sql from 'sql-template-tag';
 import { type Database, run } from '../../core/postgres/database.ts';
 import type { Operation } from '../../core/resource/operation.ts';
 import { products } from '../../products.ts';
-import { replayOperations } from '../../webhooks/deliveries/replay.ts';
+import { countReplayed, replayOperations } from '../../webhooks/deliveries/replay.ts';
 import type { EventPolicy } from '../../webhooks/events/policy.ts';
-import { answer, UsageError, warnWithoutWorker, withStore } from '../command.ts';
+import { answer, namingOptions, UsageError, warnWithoutWorker, withStore } from '../command.ts';
+import { grouped } from '../payouts/tables.ts';
 import { callOperation } from '../recruitment/call.ts';
 
 interface ReplayOptions {
@@ -29,12 +30,36 @@ export const replayDeliveries = (id: string | undefined, options: ReplayOptions)
       throw new UsageError('--failed-since, --from and --to choose among the deliveries of an --endpoint.');
     const { organization_id, operation } = await asked(opened.store.database, id, endpoint);
     const params = { id: (id ?? endpoint) as string };
-    const found = await callOperation<{ id: string }>(opened, organization_id, operation, { params, body });
+    const calling = callOperation<Replayed>(opened, organization_id, operation, { params, body });
+    const found = await namingOptions(['failed_since', 'from', 'to'], calling);
     await warnWithoutWorker(opened.store, 'nothing is sent');
-    const said =
-      id === undefined ? `The deliveries of ${endpoint} are queued again.` : `${id} is sent again as ${found.id}.`;
-    answer(found, { json, lines: [said] });
+    if (id !== undefined) return answer(found, { json, lines: [`${id} is sent again as ${found.id}.`] });
+    const window = { ...found, failed_only: failedSince !== undefined };
+    const count = await countReplayed(opened.store.database, organization_id, window, most_counted);
+    answer({ ...found, deliveries: count }, { json, lines: [countText(found.endpoint_id, count)] });
   });
+
+/** The answer of either operation: a new delivery, or the window whose deliveries a worker queues. */
+interface Replayed {
+  id: string;
+  endpoint_id: string;
+  from: string;
+  to: string;
+}
+
+/** So many are counted at most. */
+const most_counted = 10_000;
+
+function countText(endpoint: string, count: number): string {
+  const shown = `'npx --no rail deliveries list --endpoint ${endpoint}' shows`;
+  if (count === 0) return `No delivery of ${endpoint} matches: none is sent again. ${shown} what there is.`;
+  const many = count < most_counted ? `${grouped(count)} deliveries` : `${grouped(most_counted)} deliveries or more`;
+  const said =
+    count === 1
+      ? `1 delivery of ${endpoint} matches: a worker queues it`
+      : `${many} of ${endpoint} match: a worker queues them`;
+  return `${said} again. ${shown} what is new.`;
+}
 
 async function asked(database: Database, id: string | undefined, endpoint: string | undefined) {
   const [found] = await run<{ organization_id: string }>(

@@ -1,5 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { type Database, run } from '../../core/postgres/database.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { componentName, tenant } from '../../core/resource/resource.ts';
@@ -137,7 +138,7 @@ const enqueueReplay = (tx: Tx, replay: Replay): void =>
  * the last of them, so that a crash repeats none and leaves none out; it ends with the first that finds none.
  */
 export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<void> {
-  const { endpoint_id, from, to, failed_only, after_position } = replay;
+  const { endpoint_id, after_position } = replay;
   if (!(await isEnabled(tx, endpoint_id))) return;
   const { delivery_ids, last_position } = await tx.one<{
     delivery_ids: string[] | null;
@@ -145,12 +146,7 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
   }>(sql`
     with chosen as (
       select distinct on (v.position) v.position, d.id, d.event_id, d.event_type, d.program_id
-      from webhooks.delivery d
-      join webhooks.event v on v.organization_id = d.organization_id and v.id = d.event_id
-      where d.organization_id = ${tx.organization_id} and d.endpoint_id = ${endpoint_id}
-        and v.position > ${after_position}
-        and ${failed_only ? sql`d.status = 'failed' and d.updated_at >= ${from}::timestamptz` : sql`d.created_at >= ${from}::timestamptz`}
-        and d.created_at < ${to}::timestamptz
+      ${windowed(tx.organization_id, replay)} and v.position > ${after_position}
       order by v.position, d.id
       limit ${most}
     ),
@@ -167,6 +163,31 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
   if (!delivery_ids) return;
   enqueue(tx, delivery_ids);
   enqueueReplay(tx, { ...replay, after_position: last_position as number });
+}
+
+/** The deliveries `d` of a window that are replayed, with their events `v`. */
+const windowed = (
+  organization_id: string,
+  { endpoint_id, from, to, failed_only }: Omit<Replay, 'after_position' | 'key'>,
+): Sql => sql`
+  from webhooks.delivery d
+  join webhooks.event v on v.organization_id = d.organization_id and v.id = d.event_id
+  where d.organization_id = ${organization_id} and d.endpoint_id = ${endpoint_id}
+    and ${failed_only ? sql`d.status = 'failed' and d.updated_at >= ${from}::timestamptz` : sql`d.created_at >= ${from}::timestamptz`}
+    and d.created_at < ${to}::timestamptz`;
+
+/** Counts the events that a replay sends again, among so many deliveries at most: those that it makes are after its window. */
+export async function countReplayed(
+  database: Database,
+  organization_id: string,
+  window: Omit<Replay, 'after_position' | 'key'>,
+  most: number,
+): Promise<number> {
+  const [row] = await run<{ events: number }>(
+    database,
+    sql`select count(distinct x.event_id) as events from (select d.event_id ${windowed(organization_id, window)} limit ${most}) as x`,
+  );
+  return row?.events ?? 0;
 }
 
 async function isEnabled(tx: Tx, endpoint_id: string): Promise<boolean> {
