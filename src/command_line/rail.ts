@@ -28,7 +28,7 @@ export function createCommandLine(): Command {
     .enablePositionalOptions()
     .showHelpAfterError('Run it with --help for usage.')
     .configureHelp({ helpWidth: widest })
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'rail: ')) })
+    .configureOutput({ outputError: (text, write) => write(errorText(text)) })
     .addHelpText('after', ({ command }) => environmentText(command.createHelp()));
   rail.commandsGroup('Run the service:');
   addProcessCommands(rail);
@@ -51,6 +51,15 @@ export function createCommandLine(): Command {
   rail.helpCommand(true);
   return rail;
 }
+
+/** A command that takes no arguments names those that it was given: it may be the default of the command that was typed. */
+const errorText = (text: string): string =>
+  text
+    .replace(
+      /^error: too many arguments for '([a-z-]+)'\. Expected 0 arguments but got \d+: /,
+      "rail: '$1' takes no arguments. Unknown: ",
+    )
+    .replace(/^error: /, 'rail: ');
 
 function environmentText(help: Help): string {
   const width = Math.max(...settings.map(({ name }) => name.length));

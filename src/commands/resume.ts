@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { service_opening } from '../core/jobs/task.ts';
-import { causeOf, type Hold, holdText, restoredHold } from '../core/metrics/hold.ts';
+import { causeOf, type Hold, heldSince, holdText, restoredHold } from '../core/metrics/hold.ts';
 import { run } from '../core/postgres/database.ts';
 import { whyNotReady } from '../core/postgres/migrate.ts';
 import { type Tx, transaction } from '../core/postgres/transaction.ts';
@@ -107,7 +107,7 @@ function linesOf(report: Report, { dryRun, nothingLost }: Pick<ResumeOptions, 'd
     report;
   return [
     heldLine(report),
-    `Emails due: ${ofWaiting(emails)}, in ${inboxes} inboxes. Notifications queued: ${ofWaiting(notifications)}.`,
+    `Emails due: ${ofWaiting(emails)}, in ${inboxes} ${inboxes === 1 ? 'inbox' : 'inboxes'}. Notifications queued: ${ofWaiting(notifications)}.`,
     `Payouts sent to a provider, without an outcome: ${ofWaiting(payouts_in_progress)}. Payouts pending and due: ${ofWaiting(payouts_pending)}.`,
     ...(resumed ? [nothingLost ? 'Emails and payouts go on.' : looked_up] : []),
     ...(held && dryRun ? [`Run 'npx --no rail resume' to let them go on. ${looked_up_first}`] : []),
@@ -117,7 +117,7 @@ function linesOf(report: Report, { dryRun, nothingLost }: Pick<ResumeOptions, 'd
 
 function heldLine({ held, resumed }: Report): string {
   if (!held) return 'Nothing is held.';
-  return resumed ? `Emails and payouts were held since ${held.since}: ${causeOf(held)}.` : holdText(held);
+  return resumed ? `Emails and payouts were held since ${held.since}: ${causeOf(held)}.` : heldSince(held);
 }
 
 const ofWaiting = ({ count, oldest }: Waiting): string => (count === 0 ? '0' : `${count} (oldest ${oldest})`);

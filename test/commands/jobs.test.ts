@@ -29,6 +29,12 @@ const running = sql`attempts = 1, locked_at = now() - interval '5 hours', locked
 const stateOf = async (id: number) =>
   (await rail.query<Json>(sql`select j.state, j.attempts, j.last_error from core.jobs() j where j.id = ${id}`))[0];
 
+t.test('says that there are no jobs', async (t) => {
+  await rail.query(sql`delete from graphile_worker._private_jobs`);
+  t.match(await run('jobs', 'list'), { code: 0, stdout: 'There are no jobs.\n' });
+  t.match(await run('jobs', 'list', '--state', 'failed'), { code: 0, stdout: 'There is no such job.\n' });
+});
+
 t.test('lists jobs by task, state, error, age, organization and object, and counts them', async (t) => {
   const { organization_id } = await rail.organization();
   const ids = {
@@ -50,6 +56,7 @@ t.test('lists jobs by task, state, error, age, organization and object, and coun
   t.match(text, /^JOB +TASK +STATE +AGE +ATTEMPTS +ABOUT\n[\s\S]*LAST ERROR[\s\S]*5 jobs match; the 2 /);
   for (const line of text.split('\n')) t.ok(line.length <= 100, line);
   t.match((await run('jobs', 'stats')).stdout, /\ncore\/send_mail +1 +1 *\n?/);
+  t.match((await run('jobs', 'list', '--limit', '1')).stdout, /5 jobs match; the one that was there first is shown/);
   await run('jobs', 'cancel', String(ids.later));
   const counted = (await answerOf('jobs', 'stats')) as Json[];
   t.same(counted.map(({ state }) => state).sort(), ['cancelled', 'failed', 'ready', 'retrying', 'running']);
@@ -124,11 +131,15 @@ t.test('retries and cancels by number, and refuses what a worker runs', async (t
     ],
   );
   t.match(await stateOf(busy), { state: 'running', attempts: 1 });
-  t.match(await run('jobs', 'cancel', String(busy)), { code: 1, stdout: /0 jobs are cancelled/ });
+  t.match(await run('jobs', 'cancel', String(busy)), { code: 1, stdout: /^No job is cancelled\.\n/ });
   t.match(await run('jobs', 'cancel', String(bad), String(fine)), { code: 0, stdout: /2 jobs are cancelled/ });
   t.match(await stateOf(bad), {
     state: 'cancelled',
     last_error: 'Cancelled by an operator. Before: connect ECONNREFUSED',
+  });
+  t.match(await run('jobs', 'retry', String(fine)), { stdout: /^1 job runs at once, with all its attempts\.\n$/ });
+  t.match(await run('jobs', 'cancel', String(fine)), {
+    stdout: /^1 job is cancelled: it does not run, unless .* runs it\.\n$/,
   });
   t.match(await answerOf('jobs', 'retry', String(fine)), { done: true, jobs: [{ id: fine }] });
   t.match(await stateOf(fine), { state: 'ready' });
@@ -151,6 +162,15 @@ t.test('changes many jobs only when it is told how many they are', async (t) => 
   t.match(await stateOf(ids[0] as number), { state: 'failed' });
   t.match(await answerOf('jobs', 'retry', ...by, '--confirm', '3'), { done: true, jobs: { length: 3 } });
   t.match(await stateOf(ids[0] as number), { state: 'ready' });
+  for (const [object, said] of [
+    ['mail_1', '1 job matches'],
+    ['mail_9', 'No job matches'],
+  ] as const)
+    t.match(await run('jobs', 'cancel', '--object', object, '--confirm', '5'), {
+      code: 1,
+      stderr: `rail: ${said}, and`,
+    });
+  t.match(await run('jobs', 'retry', '--object', 'mail_9'), { stdout: /^No job would run at once\.\n$/ });
   t.match(await run('jobs', 'cancel'), { code: 2, stderr: /Say which jobs/ });
   t.match(await run('jobs', 'cancel', '1', ...by), { code: 2, stderr: /Give either ids/ });
   await rail.query(sql`delete from graphile_worker._private_jobs`);
@@ -178,6 +198,7 @@ t.test('a job that fails is told of without its payload, and once when it is giv
   t.match(stdout, /Wrong payload: id: Invalid input: expected string/, 'the list says what is wrong');
   t.notMatch(JSON.stringify(lines), /A secret/);
   t.match((await run('runs')).stdout, /^SCHEDULE/);
+  t.match(await run('runs', 'bogus'), { code: 2, stderr: /^rail: 'list' takes no arguments\. Unknown: bogus\./ });
   await rail.query(sql`delete from graphile_worker._private_jobs`);
 });
 
@@ -234,6 +255,13 @@ t.test('lists, shows and replays deliveries of webhooks', async (t) => {
     ['--organization', 'org_unknown', 1],
   ] as const)
     t.match(await run('deliveries', 'list', option, name), { code: meant, stdout: '', stderr: `There is no` }, option);
+  const dueAt = (at: string) =>
+    rail.query(sql`update webhooks.delivery set next_attempt_at = ${at} where id = ${first.id}`);
+  const { next_attempt_at } = await answerOf('deliveries', 'show', first.id);
+  await dueAt('2026-01-01T00:00:00.000Z');
+  t.match((await run('deliveries', 'show', first.id)).stdout, 'Next attempt  due since 2026-01-01T00:00:00.000Z\n');
+  await dueAt(next_attempt_at);
+  t.match((await run('deliveries', 'show', first.id)).stdout, `Next attempt  ${next_attempt_at}\n`);
   t.match((await run('deliveries', 'show', first.id)).stdout, /ATTEMPT +AT +TOOK +ANSWER[\s\S]*500/);
   status = 200;
   const replayed = await answerOf('deliveries', 'replay', first.id);

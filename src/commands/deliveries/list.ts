@@ -109,6 +109,11 @@ const listLines = (deliveries: Delivery[], within: string): string[] =>
 const answerOf = ({ status_code, error }: Pick<Delivery, 'status_code' | 'error'>): string =>
   status_code === null ? (error ?? '').slice(0, 30) : String(status_code);
 
+function nextAttempt({ next_attempt_at }: Delivery): string {
+  if (next_attempt_at === null) return '';
+  return `${next_attempt_at <= new Date().toISOString() ? 'due since ' : ''}${next_attempt_at}`;
+}
+
 interface Attempt {
   attempt: number;
   at: string;
@@ -144,7 +149,7 @@ export const showDelivery = (id: string, { json }: { json?: boolean }): Promise<
       ['Endpoint', `${found.endpoint_id}${found.endpoint_status ? ` (${found.endpoint_status})` : ''}`],
       ['Organization', found.organization_id],
       ['Status', found.status],
-      ['Next attempt', found.next_attempt_at ?? ''],
+      ['Next attempt', nextAttempt(found)],
       ['Replay of', found.replay_of ?? ''],
     ].filter(([, value]) => value);
     const rows = attempts.map((one) => [

@@ -81,7 +81,7 @@ async function decide(
   const refused = checked.flatMap(({ job: { id }, reason }) => (reason === undefined ? [] : [{ id, reason }]));
   if (confirmed !== undefined && confirmed !== jobs.length)
     throw new Error(
-      `${grouped(jobs.length)} jobs match, and --confirm says ${grouped(confirmed)}: nothing was changed.`,
+      `${counted(jobs.length, 'matches', 'match')}, and --confirm says ${grouped(confirmed)}: nothing was changed.`,
     );
   if (is_asked)
     await change(
@@ -92,22 +92,34 @@ async function decide(
   return { jobs, refused, done: is_asked };
 }
 
-const texts: Record<JobAction, { would: string; did: string }> = {
-  retry: { would: 'would run at once', did: 'run at once, with all their attempts' },
+/** `No job matches`, `1 job matches`, `2 jobs match`. */
+const counted = (jobs: number, verb: string, verb_of_many = verb): string =>
+  jobs > 1 ? `${grouped(jobs)} jobs ${verb_of_many}` : `${jobs === 0 ? 'No' : '1'} job ${verb}`;
+
+const texts: Record<JobAction, { would: string; did: (jobs: number) => string }> = {
+  retry: {
+    would: 'would run at once',
+    did: (jobs) =>
+      counted(jobs, 'runs at once', 'run at once') +
+      (jobs === 0 ? '' : `, with all ${jobs === 1 ? 'its' : 'their'} attempts`),
+  },
   cancel: {
     would: 'would be cancelled',
-    did: "are cancelled: they do not run, unless 'npx --no rail jobs retry' runs them",
+    did: (jobs) => {
+      const [do_not, them] = jobs === 1 ? ['it does not', 'it'] : ['they do not', 'them'];
+      const until = jobs === 0 ? '' : `: ${do_not} run, unless 'npx --no rail jobs retry' runs ${them}`;
+      return counted(jobs, 'is cancelled', 'are cancelled') + until;
+    },
   },
 };
 
 function outcomeLines(action: JobAction, { jobs, refused, done }: Outcome, is_filtered: boolean): string[] {
-  const noun = jobs.length === 1 ? 'job' : 'jobs';
-  const said = `${grouped(jobs.length)} ${noun} ${done ? texts[action].did : texts[action].would}.`;
+  const said = `${done ? texts[action].did(jobs.length) : counted(jobs.length, texts[action].would)}.`;
   const confirm =
     is_filtered && !done && jobs.length > 0 ? [`Repeat it with --confirm ${jobs.length} to do that.`] : [];
   const left = refused.map(({ id, reason }) => [id, reason]);
   return [
-    ...(jobs.length > 0 && !done ? [...linesOf(jobs), ''] : []),
+    ...(jobs.length > 0 && !done ? [...linesOf(jobs, ''), ''] : []),
     said,
     ...confirm,
     ...(left.length > 0 ? ['', ...table(['JOB', 'UNCHANGED BECAUSE'], left.slice(0, most_refused), '')] : []),

@@ -20,14 +20,13 @@ export const listJobs = ({ limit, json, ...filter }: ListOptions): Promise<void>
     const where = await whereOf(store.database, filter);
     const jobs = await readJobs(store.database, where, limit);
     const count = await countOf(store.database, where);
+    const shown =
+      jobs.length === 1 ? 'one that was there first is' : `${grouped(jobs.length)} that were there first are`;
     const more =
-      count > jobs.length
-        ? [
-            '',
-            `${grouped(count)} jobs match; the ${grouped(jobs.length)} that were there first are shown. --limit shows more.`,
-          ]
-        : [];
-    answer(jobs, { json, lines: [...linesOf(jobs), ...more] });
+      count > jobs.length ? ['', `${grouped(count)} jobs match; the ${shown} shown. --limit shows more.`] : [];
+    const is_filtered = Object.values(filter).some((value) => value !== undefined);
+    const none = is_filtered ? 'There is no such job.' : 'There are no jobs.';
+    answer(jobs, { json, lines: [...linesOf(jobs, none), ...more] });
   });
 
 async function countOf(database: Database, where: Sql): Promise<number> {
@@ -36,7 +35,7 @@ async function countOf(database: Database, where: Sql): Promise<number> {
 }
 
 /** The jobs, and below them why they failed: what is the same in many is said once. */
-export function linesOf(jobs: Job[], when_empty = 'There is no such job.'): string[] {
+export function linesOf(jobs: Job[], when_empty: string): string[] {
   const rows = jobs.map((job) => [
     ...[job.id, job.task, job.state, age(job.age_s), `${job.attempts}/${job.max_attempts}`, job.object_id ?? ''],
   ]);

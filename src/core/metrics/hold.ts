@@ -61,8 +61,11 @@ export async function restoredHold(on: Pick<Database, 'query'>): Promise<Hold | 
 export const heldNow = (): { held?: string } => (seen?.hold ? { held: holdText(seen.hold) } : {});
 
 /** A sentence for people. */
+export const heldSince = (hold: Hold): string => `Emails and payouts are held since ${hold.since}: ${causeOf(hold)}.`;
+
+/** The sentence, and how to see more. */
 export const holdText = (hold: Hold): string =>
-  `Emails and payouts are held since ${hold.since}: ${causeOf(hold)}. Run 'npx --no rail resume --dry-run' to see what waits.`;
+  `${heldSince(hold)} Run 'npx --no rail resume --dry-run' to see what waits.`;
 
 /** The reason for a hold, as the rest of a sentence. */
 export const causeOf = ({ state_at, reason }: Hold): string =>
