@@ -54,6 +54,23 @@ export function networks(text: string, before: string[] = []): string[] {
   throw new InvalidArgumentError(`'${wrong}' is no network, such as 203.0.113.0/24.`);
 }
 
+/** Takes the reference of a container image: `[host[:port]/]path[:tag][@digest]`. */
+export function imageReference(text: string): string {
+  const [named = '', ...digests] = text.split('@');
+  const [first = '', ...rest] = named.split('/');
+  const path =
+    rest.length > 0 && /^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?$/.test(first) ? rest : [first, ...rest];
+  const [leaf = '', ...tags] = (path.pop() as string).split(':');
+  const is_one =
+    [...path, leaf].every((name) => /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/.test(name)) &&
+    (tags.length === 0 || (tags.length === 1 && /^\w[\w.-]{0,127}$/.test(tags[0] as string))) &&
+    (digests.length === 0 || (digests.length === 1 && /^sha256:[0-9a-f]{64}$/.test(digests[0] as string)));
+  if (is_one) return text;
+  throw new InvalidArgumentError(
+    'It must name an image, such as registry.example.com/rail:1.2, or registry.example.com/rail@sha256: with 64 hexadecimal digits.',
+  );
+}
+
 export function httpUrl(text: string): URL {
   const url = URL.parse(/^\w+:\/\//.test(text) ? text : `http://${text}`);
   if (url && /^https?:$/.test(url.protocol)) return url;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { example, filled, integerUpTo } from './arguments.ts';
+import { example, filled, imageReference, integerUpTo } from './arguments.ts';
 
 const replicas = integerUpTo(100);
 
@@ -21,7 +21,7 @@ export function addDeployCommands(rail: Command): void {
       'Prints manifests for kubectl apply: settings, a job that migrates, APIs and workers with probes and limits, a service, and disruption budgets. ' +
         'Postgres and the ingress are yours: put a proxy with TLS before the service rail-api, and set TRUSTED_PROXIES.',
     )
-    .option('--image <image>', 'the image, best by its digest', filled, 'rail')
+    .option('--image <image>', 'the image, best by its digest', imageReference, 'rail')
     .option('--namespace <name>', 'namespace of all objects', filled, 'rail')
     .option('--apis <number>', 'replicas of the API', replicas, 2)
     .option('--workers <number>', 'replicas of the worker', replicas, 2)

@@ -23,6 +23,7 @@ const environment = {
   RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
 };
 const hidden = ['hidden', environment.RAIL_ENCRYPTION_KEY];
+const image = `registry.example.com:5000/acme/rail:1.2@sha256:${'0f'.repeat(32)}`;
 const names = settings.map(({ name }) => name);
 
 async function printed(...args: string[]): Promise<string> {
@@ -32,8 +33,27 @@ async function printed(...args: string[]): Promise<string> {
   return stdout;
 }
 
+t.test('refuses what names no image', async (t) => {
+  const wrong = [
+    'bad image name',
+    'rail@sha256:abc',
+    'Rail',
+    'rail:',
+    'rail:a b',
+    'https://example.com/rail',
+    'a//b',
+    '',
+  ];
+  for (const name of wrong)
+    t.match(await command(['deploy', 'kubernetes', '--image', name], environment), {
+      ...{ code: 2, stdout: '', stderr: /^rail: option '--image .* such as registry\.example\.com\/rail:1\.2/ },
+    });
+  for (const name of ['rail', 'rail:2', 'localhost/rail', 'ghcr.io/acme/my-rail_x:v1.0-rc.1', '[::1]:5000/rail'])
+    await printed('kubernetes', '--image', name);
+});
+
 t.test('prints manifests that Kubernetes can run: probed, confined, with limits, secrets as files', async (t) => {
-  const text = await printed('kubernetes', '--image', 'registry.example.com/rail@sha256:00', '--apis', '3');
+  const text = await printed('kubernetes', '--image', image, '--apis', '3');
   const objects: Json[] = parseAllDocuments(text).map((document) => document.toJS());
   t.same(
     objects.map(
@@ -70,7 +90,7 @@ t.test('prints manifests that Kubernetes can run: probed, confined, with limits,
     const [container] = containers as [Json];
     const [sub] = container.args as [string];
     t.match((await command([sub, '--help'], {})).stdout, `Usage: npx --no rail ${sub}`);
-    t.equal(container.image, 'registry.example.com/rail@sha256:00');
+    t.equal(container.image, image);
     t.match(securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     t.match(container.securityContext, { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
     t.match(container.resources, { requests: { cpu: String, memory: String }, limits: { memory: String } });
@@ -114,11 +134,11 @@ t.test('other settings are other pods, which restart, and another image migrates
   };
   const one = await hashesIn('1');
   t.same(await hashesIn('1'), one);
-  const [other, image] = [await hashesIn('2'), await hashesIn('1', '--image', 'rail:2')];
+  const [other, of_image] = [await hashesIn('2'), await hashesIn('1', '--image', 'rail:2')];
   t.equal(other.job, one.job);
   t.not(other.api, one.api);
-  t.not(image.job, one.job, 'a Job cannot be changed');
-  t.equal(image.api, one.api);
+  t.not(of_image.job, one.job, 'a Job cannot be changed');
+  t.equal(of_image.api, one.api);
 });
 
 t.test('prints units that systemd takes, which start what there is', async (t) => {
