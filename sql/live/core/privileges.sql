@@ -179,7 +179,7 @@ as $$
 
   union all
   select
-    r.name, 'it has no policy for the role rail_api, or another one',
+    r.name, 'it has no policy for the role rail_api',
     format('drop policy if exists own_organization on %s; ', r.name)
       || format('create policy own_organization on %s to rail_api ', r.name)
       || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
@@ -189,13 +189,24 @@ as $$
   cross join api
   where r.kind <> 'v' and not r.is_partition
     and not exists (
-      select
-      from pg_policy p
-      cross join core.bare_condition(format('%I = current_setting(''rail.organization_id'', true)', r.organization_column)) as condition
-      where p.polrelid = r.id and p.polname = 'own_organization' and p.polroles = array[api.id] and p.polpermissive and p.polcmd = '*'
-        and core.bare_condition(pg_get_expr(p.polqual, p.polrelid)) = condition
-        and core.bare_condition(pg_get_expr(p.polwithcheck, p.polrelid)) = condition
+      select from pg_policy p where p.polrelid = r.id and p.polname = 'own_organization' and api.id = any (p.polroles)
     )
+
+  union all
+  -- Reading a condition waits for whoever locks the table, so nothing that stops requests depends on it.
+  select
+    r.name, 'its policy for the role rail_api is another one',
+    format('alter policy own_organization on %s to rail_api ', r.name)
+      || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
+      || format('with check (%1$I = current_setting(''rail.organization_id'', true))', r.organization_column),
+    false
+  from relation r
+  cross join api
+  join pg_policy p on p.polrelid = r.id and p.polname = 'own_organization' and api.id = any (p.polroles)
+  cross join core.bare_condition(format('%I = current_setting(''rail.organization_id'', true)', r.organization_column)) as condition
+  where p.polroles <> array[api.id]
+    or core.bare_condition(pg_get_expr(p.polqual, p.polrelid)) is distinct from condition
+    or core.bare_condition(pg_get_expr(p.polwithcheck, p.polrelid)) is distinct from condition
 
   union all
   select n.nspname, 'the role rail_api lacks USAGE', format('grant usage on schema %I to rail_api', n.nspname), true
@@ -279,8 +290,18 @@ as $$
       from pg_policy p
       where p.polrelid = r.id and p.polname = w.policy and not p.polpermissive
         and to_regrole('rail_partner')::oid = any (p.polroles)
-        and core.bare_condition(pg_get_expr(coalesce(p.polqual, p.polwithcheck), p.polrelid)) = core.bare_condition(w.condition)
     )
+
+  union all
+  select
+    r.name, format('its policy for %s by the role rail_partner is another one', upper(w.command)),
+    format('alter policy %I on %s to rail_partner ', p.polname, r.name)
+      || format(case when w.command = 'insert' then 'with check (%s)' else 'using (%s)' end, w.condition),
+    false
+  from relation r
+  cross join lateral core.partner_policies(r.id, r.name) w
+  join pg_policy p on p.polrelid = r.id and p.polname = w.policy
+  where core.bare_condition(pg_get_expr(coalesce(p.polqual, p.polwithcheck), p.polrelid)) is distinct from core.bare_condition(w.condition)
 
   union all
   -- In the schemas of products it is the rule: what runs as its owner there is for the API, unless a trigger calls it.
