@@ -134,11 +134,13 @@ function paymentsOf(
     ? sql`+ (
         select count(*) from (
           select from program.sale s
-          join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.rule_id = t.id
           where s.organization_id = u.organization_id and s.customer_id = u.id and s.deleted_at is null and s.status = 'refunded'
             and s.refunded_at >= ${place.at}::timestamptz and ${isBefore(place, raw('s'))}
-          group by s.id
-          having bool_or(c.kind = 'sale') and coalesce(sum(c.amount_minor) filter (where ${isCounted}), 0) <= 0
+            and s.decision ->> 'rule_id' = t.id and s.decision ->> 'outcome' = 'commission'
+            and coalesce((
+              select sum(c.amount_minor) from program.commission c
+              where c.organization_id = s.organization_id and c.sale_id = s.id and c.rule_id = t.id and ${isCounted}
+            ), 0) <= 0
           limit t.max_payments
         ) as refunded_since
       )`

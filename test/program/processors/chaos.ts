@@ -46,7 +46,7 @@ export const idle = (rail: Rail): Promise<void> =>
     600_000,
   );
 
-/** The rows of the ledger, in the processor's ids alone: partners by their order, rules by their names. */
+/** What counts of the ledger, in the processor's ids alone: partners by their order, rules by their names. */
 export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<string> {
   const rows = await rail.query<{ row: string }>(sql`
     with partner as (
@@ -56,11 +56,11 @@ export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<
       'charge', s.external_charge_id, 'amount', s.amount_minor, 'tax', s.tax_minor, 'currency', s.currency, 'status', s.status,
       'refunded', s.refunded_minor, 'is_first', s.is_first_sale, 'at', s.occurred_at, 'customer', c.external_customer_id, 'partner', p.nth,
       'commissions', (
-        select json_agg(json_build_array(k.kind, k.amount_minor, k.status, k.void_reason, l.name, k.rate_type, k.rate_value)
+        select json_agg(json_build_array(k.kind, k.amount_minor, k.status, l.name, k.rate_type, k.rate_value)
           order by k.kind, k.amount_minor, k.status)
         from program.commission k
         left join program.rule l on l.organization_id = k.organization_id and l.id = k.rule_id
-        where k.organization_id = s.organization_id and k.sale_id = s.id and k.deleted_at is null
+        where k.organization_id = s.organization_id and k.sale_id = s.id and k.deleted_at is null and k.status <> 'voided'
       ),
       'refunds', (
         select json_agg(json_build_array(r.external_refund_id, r.amount_minor, r.reason, r.reversed_at is not null, r.reversal_reason) order by r.external_refund_id)

@@ -198,6 +198,17 @@ async function openBonus(): Promise<{
 const earnedBy = async (shop: Shop, sale: Json): Promise<number[]> =>
   (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor);
 
+t.test('a payment that is refunded later counts, also where it is decided anew after that', async (t) => {
+  const { shop, buys } = await openBonus();
+  await shop.rule({ name: 'Early', max_payments: 2, rate_value: 3_000, priority: 5 });
+  const second = await buys(10);
+  await shop.refund(second, { refunded_at: onDay(40) });
+  await buys(5);
+  await corrected();
+  t.strictSame(await earnedBy(shop, await buys(20)), [3_000]);
+  t.strictSame(await earnedBy(shop, await buys(30)), [2_000], 'Early has paid twice');
+});
+
 t.test('a late first sale takes the bonus of a later one, and events say so', async (t) => {
   const { shop, buys } = await openBonus();
   const later = await buys(10);
