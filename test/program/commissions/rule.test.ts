@@ -74,7 +74,8 @@ t.test('of sales of one moment those recorded before count for a tier', async (t
   const { id: partner_id } = await shop.partner();
   const midnight = { partner_id, occurred_at: '2026-11-01T00:00:00Z' };
   const earned: number[] = [];
-  for (let nth = 0; nth < 4; nth++) earned.push(await earns(shop, midnight));
+  for (let nth = 0; nth < 4; nth++)
+    earned.push(await earns(shop, { ...midnight, external_charge_id: `ch_of_midnight_${nth}` }));
   t.same(earned, [1_000, 1_000, 5_000, 5_000]);
 });
 
