@@ -116,7 +116,8 @@ as $$
     select p.* from core.api_privileges() p
   ),
   relation as materialized (
-    select r.* from core.tenant_relations() r
+    select r.*, format('%I = current_setting(''rail.organization_id'', true)', r.organization_column) as own_rows
+    from core.tenant_relations() r
   ),
   -- Nobody logs in as these, and what they may do is here alone.
   role as materialized (
@@ -181,9 +182,7 @@ as $$
   select
     r.name, 'it has no policy for the role rail_api',
     format('drop policy if exists own_organization on %s; ', r.name)
-      || format('create policy own_organization on %s to rail_api ', r.name)
-      || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
-      || format('with check (%1$I = current_setting(''rail.organization_id'', true))', r.organization_column),
+      || format('create policy own_organization on %s to rail_api using (%s) with check (%s)', r.name, r.own_rows, r.own_rows),
     true
   from relation r
   cross join api
@@ -196,14 +195,12 @@ as $$
   -- Reading a condition waits for whoever locks the table, so nothing that stops requests depends on it.
   select
     r.name, 'its policy for the role rail_api is another one',
-    format('alter policy own_organization on %s to rail_api ', r.name)
-      || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
-      || format('with check (%1$I = current_setting(''rail.organization_id'', true))', r.organization_column),
+    format('alter policy own_organization on %s to rail_api using (%s) with check (%s)', r.name, r.own_rows, r.own_rows),
     false
   from relation r
   cross join api
   join pg_policy p on p.polrelid = r.id and p.polname = 'own_organization' and api.id = any (p.polroles)
-  cross join core.bare_condition(format('%I = current_setting(''rail.organization_id'', true)', r.organization_column)) as condition
+  cross join core.bare_condition(r.own_rows) as condition
   where p.polroles <> array[api.id]
     or core.bare_condition(pg_get_expr(p.polqual, p.polrelid)) is distinct from condition
     or core.bare_condition(pg_get_expr(p.polwithcheck, p.polrelid)) is distinct from condition
