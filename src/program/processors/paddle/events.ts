@@ -33,22 +33,22 @@ export const readers: Readonly<Record<string, Reader>> = {
 
 const clickOf = (data: unknown): string | undefined => clickIn(textAt(data, 'custom_data', 'rail_click'));
 
+/** Undefined where there is none: it is null, or no whole number that is exact. */
+function wholeAt(data: unknown, path: string[]): number | undefined {
+  const given = textAt(data, ...path) ?? '';
+  const amount = Number(given);
+  return /^-?\d{1,16}$/.test(given) && Number.isSafeInteger(amount) ? amount : undefined;
+}
+
 /** The amount that a sale, a refund or a dispute is of. @throws Unreadable */
 function amountAt(data: unknown, ...path: string[]): number {
-  const amount = Number(textAt(data, ...path) ?? '');
-  if (!whole.test(textAt(data, ...path) ?? '') || !Number.isSafeInteger(amount))
-    throw new Unreadable(`${path.join('.')} is not a whole number of minor units.`);
+  const amount = wholeAt(data, path);
+  if (amount === undefined) throw new Unreadable(`${path.join('.')} is not a whole number of minor units.`);
   return amount;
 }
 
-const whole = /^-?\d{1,16}$/;
-
-/** Zero where there is none: it is null, or no whole number that is exact. */
-export function minorAt(data: unknown, ...path: string[]): number {
-  const given = textAt(data, ...path) ?? '';
-  const amount = whole.test(given) ? Number(given) : 0;
-  return Number.isSafeInteger(amount) ? amount : 0;
-}
+/** Zero where there is none. */
+export const minorAt = (data: unknown, ...path: string[]): number => wholeAt(data, path) ?? 0;
 
 const definite = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: string };
