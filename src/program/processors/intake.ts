@@ -66,12 +66,7 @@ export function mountProcessorWebhooks(app: FastifyInstance, store: Store, servi
 /** A processor sends as many as it likes; whoever is none has the limit of those without a key. */
 function refusal(request: FastifyRequest, processor: ProcessorName): Problem {
   request.server.address_rate.count(addressOf(request));
-  return new Problem(
-    'signature_invalid',
-    processor === 'chargebee'
-      ? "The user name or the password is not that of this program's webhook, or the body is not an event."
-      : 'The webhook is not signed with the secret of this program, its time is more than five minutes from the current time, or its body is not an event.',
-  );
+  return new Problem('signature_invalid', billing[processor].refusal);
 }
 
 interface Receiving {

@@ -158,6 +158,10 @@ export class Unreadable extends Error {
   override readonly name = 'Unreadable';
 }
 
+/** The `refusal` of processors that sign. */
+export const refusal_of_signed =
+  'The webhook is not signed with the secret of this program, its time is more than five minutes from the current time, or its body is not an event.';
+
 /** A webhook that is not signed with the secret, is stale, or is no event. */
 export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused';
@@ -233,6 +237,8 @@ export interface Processor {
   name: ProcessorName;
   /** For people. */
   title: string;
+  /** What may be wrong with a webhook that is refused, for whoever sends it. */
+  refusal: string;
   /** The fields that a caller sends. Strict: an unknown field is refused. */
   credentials: z.ZodObject;
   /** The field of `credentials` whose last characters are shown. */

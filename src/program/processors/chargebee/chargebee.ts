@@ -32,6 +32,7 @@ const readable = ['/events', '/transactions', '/customers'];
 export const chargebee: Processor = {
   name: 'chargebee',
   title,
+  refusal: "The user name or the password is not that of this program's webhook, or the body is not an event.",
   credentials: z.strictObject({
     site: z
       .string()

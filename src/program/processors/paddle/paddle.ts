@@ -14,6 +14,7 @@ import {
   type Envelope,
   type Page,
   type Processor,
+  refusal_of_signed,
 } from '../processor.ts';
 import { caller } from './client.ts';
 import { readers } from './events.ts';
@@ -38,6 +39,7 @@ const readable = [
 export const paddle: Processor = {
   name: 'paddle',
   title,
+  refusal: refusal_of_signed,
   credentials: z.strictObject({
     api_key: z
       .string()

@@ -14,6 +14,7 @@ import {
   DeliveryRefused,
   type Envelope,
   type Processor,
+  refusal_of_signed,
 } from '../processor.ts';
 import { callStripe, readStripe, stripeMessage } from './client.ts';
 import { readers } from './events.ts';
@@ -37,6 +38,7 @@ const readable = [
 export const stripe: Processor = {
   name: 'stripe',
   title: 'Stripe',
+  refusal: refusal_of_signed,
   credentials: z.strictObject({
     secret_key: z
       .string()
