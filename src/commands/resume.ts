@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag';
+import { counted } from '../core/doctor/amounts.ts';
 import { service_opening } from '../core/jobs/task.ts';
 import { causeOf, type Hold, heldSince, holdText, restoredHold } from '../core/metrics/hold.ts';
 import { run } from '../core/postgres/database.ts';
@@ -107,7 +108,7 @@ function linesOf(report: Report, { dryRun, nothingLost }: Pick<ResumeOptions, 'd
     report;
   return [
     heldLine(report),
-    `Emails due: ${ofWaiting(emails)}, in ${inboxes} ${inboxes === 1 ? 'inbox' : 'inboxes'}. Notifications queued: ${ofWaiting(notifications)}.`,
+    `Emails due: ${ofWaiting(emails)}, in ${counted(inboxes, 'inbox', 'inboxes')}. Notifications queued: ${ofWaiting(notifications)}.`,
     `Payouts sent to a provider, without an outcome: ${ofWaiting(payouts_in_progress)}. Payouts pending and due: ${ofWaiting(payouts_pending)}.`,
     ...(resumed ? [nothingLost ? 'Emails and payouts go on.' : looked_up] : []),
     ...(held && dryRun ? [`Run 'npx --no rail resume' to let them go on. ${looked_up_first}`] : []),

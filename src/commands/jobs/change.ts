@@ -1,5 +1,6 @@
 /** `rail jobs retry` and `rail jobs cancel`. */
 import sql, { type Sql } from 'sql-template-tag';
+import { counted } from '../../core/doctor/amounts.ts';
 import {
   changeJobs as change,
   type FoundJob,
@@ -81,7 +82,7 @@ async function decide(
   const refused = checked.flatMap(({ job: { id }, reason }) => (reason === undefined ? [] : [{ id, reason }]));
   if (confirmed !== undefined && confirmed !== jobs.length)
     throw new Error(
-      `${counted(jobs.length, 'matches', 'match')}, and --confirm says ${grouped(confirmed)}: nothing was changed.`,
+      `${jobsThat(jobs.length, 'matches', 'match')}, and --confirm says ${grouped(confirmed)}: nothing was changed.`,
     );
   if (is_asked)
     await change(
@@ -93,14 +94,14 @@ async function decide(
 }
 
 /** `No job matches`, `1 job matches`, `2 jobs match`. */
-const counted = (jobs: number, verb: string, verb_of_many = verb): string =>
-  jobs > 1 ? `${grouped(jobs)} jobs ${verb_of_many}` : `${jobs === 0 ? 'No' : '1'} job ${verb}`;
+const jobsThat = (jobs: number, verb: string, verb_of_many = verb): string =>
+  jobs === 0 ? `No job ${verb}` : counted(jobs, `job ${verb}`, `jobs ${verb_of_many}`);
 
 const texts: Record<JobAction, { would: string; did: (jobs: number) => string }> = {
   retry: {
     would: 'would run at once',
     did: (jobs) =>
-      counted(jobs, 'runs at once', 'run at once') +
+      jobsThat(jobs, 'runs at once', 'run at once') +
       (jobs === 0 ? '' : `, with all ${jobs === 1 ? 'its' : 'their'} attempts`),
   },
   cancel: {
@@ -108,13 +109,13 @@ const texts: Record<JobAction, { would: string; did: (jobs: number) => string }>
     did: (jobs) => {
       const [do_not, them] = jobs === 1 ? ['it does not', 'it'] : ['they do not', 'them'];
       const until = jobs === 0 ? '' : `: ${do_not} run, unless 'npx --no rail jobs retry' runs ${them}`;
-      return counted(jobs, 'is cancelled', 'are cancelled') + until;
+      return jobsThat(jobs, 'is cancelled', 'are cancelled') + until;
     },
   },
 };
 
 function outcomeLines(action: JobAction, { jobs, refused, done }: Outcome, is_filtered: boolean): string[] {
-  const said = `${done ? texts[action].did(jobs.length) : counted(jobs.length, texts[action].would)}.`;
+  const said = `${done ? texts[action].did(jobs.length) : jobsThat(jobs.length, texts[action].would)}.`;
   const confirm =
     is_filtered && !done && jobs.length > 0 ? [`Repeat it with --confirm ${jobs.length} to do that.`] : [];
   const left = refused.map(({ id, reason }) => [id, reason]);
