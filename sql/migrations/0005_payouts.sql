@@ -453,7 +453,7 @@ create table program.processor_object (
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
 comment on table program.processor_object is 'The ids of a billing processor that are known, and what they are here.';
-comment on column program.processor_object.object_id is 'The sale, refund, dispute, customer or coupon. Null: known, and nothing here, such as a charge without a partner.';
+comment on column program.processor_object.object_id is 'The sale, refund, dispute or customer. Null: known, and nothing here, such as a charge without a partner.';
 comment on column program.processor_object.state is 'The last state of it at the processor that was taken over.';
 comment on column program.processor_object.as_of is 'The time of the event that told the state: an earlier one changes nothing.';
 create index processor_object_by_object on program.processor_object (organization_id, object_id);

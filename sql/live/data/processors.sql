@@ -83,7 +83,7 @@ comment on view data.processor_object is 'The ids of billing processors that are
 comment on column data.processor_object.program_id is 'The program (prg_).';
 comment on column data.processor_object.processor is 'stripe, paddle or chargebee.';
 comment on column data.processor_object.external_id is 'The processor''s id: of an invoice, a payment, a refund, a subscription or another object.';
-comment on column data.processor_object.object_id is 'The sale, refund, dispute, customer or coupon. Null: nothing, such as a charge that nobody is credited with.';
+comment on column data.processor_object.object_id is 'The sale, refund, dispute or customer. Null: nothing, such as a charge that nobody is credited with.';
 comment on column data.processor_object.state is 'The last state of it at the processor that was taken over. Null: it has none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.processor_object.as_of is 'The time of the event that told the state.';
 comment on column data.processor_object.created_at is 'When it was recorded.';
