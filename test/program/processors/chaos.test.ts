@@ -22,7 +22,7 @@ t.test(
     t.ok(other.story.events.length > 200, `${other.story.events.length} events`);
     await unleash(rail, wild, other.shop, other.story, { seed, kills: 2, lost: 20 });
     t.same(await faultsOf(rail, other.shop, other.story), []);
-    t.equal(await ledgerOf(rail, other.shop), await ledgerOf(in_order, one.shop));
+    t.same(await ledgerOf(rail, other.shop), await ledgerOf(in_order, one.shop));
     t.same(await other.shop.inbox('status=waiting'), []);
     t.same(await other.shop.inbox('status=failed'), []);
   },

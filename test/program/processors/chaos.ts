@@ -47,7 +47,7 @@ export const idle = (rail: Rail): Promise<void> =>
   );
 
 /** What counts of the ledger, in the processor's ids alone: partners by their order, rules by their names. */
-export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<string> {
+export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<string[]> {
   const rows = await rail.query<{ row: string }>(sql`
     with partner as (
       select t.id, row_number() over (order by t.id) as nth from program.partner t where t.program_id = ${program_id}
@@ -83,7 +83,7 @@ export async function ledgerOf(rail: Rail, { program_id }: StripeShop): Promise<
     from program.customer c
     where c.program_id = ${program_id}
     order by 1`);
-  return rows.map(({ row }) => row).join('\n');
+  return rows.map(({ row }) => row);
 }
 
 /** Compares the ledger with the story itself, whatever the service did. @returns what differs */
