@@ -141,7 +141,7 @@ async function accept(tx: Tx, { program_id, partner_id, sale_id, processor_event
       'No sale is known by the claim. Record it with POST /v1/sales, and send its id as sale_id.',
       { param: 'sale_id' },
     );
-  const known = await findCustomerOrLock(tx, program, customer_id);
+  const known = await findCustomerOrLock(tx, program.id, customer_id);
   requireState(known === undefined, `The customer ${known?.id} is known by now. Send the sale_id of the sale.`);
   const partner = await partnerOf(tx, program, partner_id);
   await createCustomer(tx, program, { partner, tracked_by: 'manual' }, { external_customer_id: customer_id });

@@ -50,13 +50,15 @@ export async function correctSalesAfterCorrection(tx: Tx, before: Sale, after: A
     await correctSalesAfter(tx, after, placeIn(after));
 }
 
+type NamedCustomer = Pick<Customer, 'program_id' | 'external_customer_id'>;
+
 /** Selects the sales `t` that named a customer before they were known, and come after a place. */
-export const namedBefore = ({ program_id, external_customer_id }: Customer, place: Place): Sql => sql`
+export const namedBefore = ({ program_id, external_customer_id }: NamedCustomer, place: Place): Sql => sql`
   t.program_id = ${program_id} and t.customer_id is null and t.deleted_at is null
   and t.decision ->> 'unknown_customer' = ${external_customer_id} and ${isAfter(place)}`;
 
 /** Returns whether a sale that recorded a customer comes late: sales after it named them. */
-export const isNamedBefore = async (tx: Tx, customer: Customer, place: Place): Promise<boolean> =>
+export const isNamedBefore = async (tx: Tx, customer: NamedCustomer, place: Place): Promise<boolean> =>
   customer.external_customer_id !== null &&
   (await tx.maybe(sql`select from program.sale t where ${tenant(tx)} and ${namedBefore(customer, place)} limit 1`)) !==
     undefined;
@@ -85,7 +87,10 @@ export const correctTiersOf = (tx: Tx, month: PartnerMonth): void =>
   );
 
 /** Has the partner's month corrected, if sales of it that come after this one are recorded, and tiers depend on them. */
-export async function correctTiersAfter(tx: Tx, sale: AttributedSale): Promise<void> {
+export async function correctTiersAfter(
+  tx: Tx,
+  sale: Pick<AttributedSale, 'program_id' | 'partner_id' | 'occurred_at' | 'external_charge_id'>,
+): Promise<void> {
   const { program_id, partner_id, occurred_at } = sale;
   const needed = await tx.maybe(sql`
     select from ${rules.from}

@@ -1,7 +1,7 @@
 /** Exports and erases the personal data that is stored about a customer. */
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import type { Tx } from '../core/postgres/transaction.ts';
+import { type Tx, together } from '../core/postgres/transaction.ts';
 import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { type AnyResource, type Row, tenant } from '../core/resource/resource.ts';
@@ -19,12 +19,13 @@ import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { processorEvents } from './processors/inbox.ts';
+import { programs } from './programs/program.ts';
 import { riskFlags } from './risk/risk_flag.ts';
 import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
 import { saleClaims } from './sales/sale_claim.ts';
-import { attributeVisitor } from './tracking/attribution.ts';
+import { attributeVisitor, waitingOf } from './tracking/attribution.ts';
 import { clicks } from './tracking/click.ts';
 import { referrals } from './tracking/referral.ts';
 
@@ -98,7 +99,13 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
   const { id: customer_id, program_id, referral_id } = customer;
   const visitor_token = await visitorTokenOf(tx, referral_id);
   // A click whose job has not run yet is the visitor's, too.
-  if (visitor_token !== null) await attributeVisitor(tx, { program_id, visitor_token });
+  if (visitor_token !== null) {
+    const [program, waiting] = await together([
+      programs.get(tx, program_id),
+      waitingOf(tx, { program_id, visitor_token }),
+    ]);
+    attributeVisitor(tx, program, waiting);
+  }
   const traces = await tracesOf(tx, customer, visitor_token);
   await eraseFromEvents(tx, { ...mentionOf(customer, traces), after: '0' });
   await tx.all(sql`

@@ -6,6 +6,7 @@ import { type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { DetailWarning, details } from '../core/values/detail.ts';
 import { externalId, knownExternalId } from '../core/values/fields.ts';
+import { newId } from '../core/values/id.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { type AsOf, type Earning, earnedBy, type Terms, termsOfOne } from './commissions/earn.ts';
 import { correctLaterStep } from './correct_sales.ts';
@@ -26,7 +27,7 @@ import { correctTiersAfter, displaceFirstSale, isNamedBefore } from './late_sale
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
-import { type Credit, creditOf, likelyPartner } from './sales/credit.ts';
+import { type Credit, creditOf, findCoupon, likelyPartner, type NamedCoupon } from './sales/credit.ts';
 import { placeIn } from './sales/decision.ts';
 import { isLost, lockCharges, releaseCharge } from './sales/known_charge.ts';
 import { draftOf, NewSale, recordSale, refuseRepeatedCharge, type SaleDraft } from './sales/new_sale.ts';
@@ -117,10 +118,11 @@ export const recordSaleOperation: Operation = operation({
       programs.get(tx, body.program_id, { param: 'program_id' }),
       refuseRepeatedCharge(tx, body),
       findNamed(tx, body),
+      findCoupon(tx, body),
     ]),
-  async run({ tx, body, ahead: [, program, , found] }) {
+  async run({ tx, body, ahead: [, program, , found, coupon] }) {
     const payer = await payerOf(tx, program, body, found);
-    const { credit, terms } = await creditAndTermsOf(tx, program, body, payer);
+    const { credit, terms } = await creditAndTermsOf(tx, program, body, payer, coupon);
     const customer_id = credit.payer.customer?.id ?? null;
     const draft = draftOf(tx, body, credit, customer_id, terms?.came_by ?? nothing_visited);
     const partner = credit.attribution?.partner;
@@ -136,15 +138,16 @@ async function creditAndTermsOf(
   program: Program,
   body: NewSale,
   payer: Payer,
+  coupon: NamedCoupon | undefined,
 ): Promise<{ credit: Credit; terms?: Terms }> {
   const termsFor = (partner_id: string, { customer, referred }: Payer, place: AsOf) => {
     const came_by = customer ? visitedBy(customer) : visitOf(referred);
     return termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by }, place);
   };
   const { occurred_at: at = tx.now, external_charge_id: charge } = body;
-  const likely = likelyPartner(body, payer);
+  const likely = likelyPartner(body, payer, coupon);
   const [credit, likely_terms] = await together([
-    creditOf(tx, program, body, payer),
+    creditOf(tx, program, body, payer, coupon),
     likely === undefined ? undefined : termsFor(likely, payer, { at, charge, has_later: false }),
   ]);
   const partner = credit.attribution?.partner;
@@ -168,7 +171,7 @@ interface Decided {
   earning: Earning | undefined;
 }
 
-/** Writes a sale and what follows from it. */
+/** Writes a sale and what follows from it, at once as far as nothing of it depends on what was written. */
 async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOutcome> {
   const { credit, earning } = decided;
   const { attribution, own_purchase, place } = credit;
@@ -176,27 +179,33 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
   const earned = earning?.outcome;
   if (own_purchase && referred?.partner.id === own_purchase.partner_id) await endSelfReferral(tx, referred.referral);
   if (place.displaced_id !== null) await displaceFirstSale(tx, place.displaced_id);
-  const customer = await writePayer(tx, program, decided);
-  const unknown_customer = customer ? null : (externalIdOf(decided.body) ?? null);
+  const buyer = buyerOf(decided);
+  const unknown_customer = buyer ? null : (externalIdOf(decided.body) ?? null);
   const decision = { ...decisionOf(credit, earning), ...(unknown_customer ? { unknown_customer } : {}) };
-  const draft = { ...decided.draft, customer_id: customer?.id ?? null, decision };
-  const [sale, commission, was_lost] = await together([
+  const draft = { ...decided.draft, customer_id: buyer?.id ?? null, decision };
+  const converts = earned !== undefined && place.is_first_sale;
+  const [customer, sale, commission, was_lost, converted, adopts] = await together([
+    buyer && writeBuyer(tx, program, buyer, decided),
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
     isLost(tx, program, draft),
+    converts && buyer?.referral_id ? convertReferral(tx, buyer.referral_id) : undefined,
+    buyer && makesKnown(decided) ? isNamedBefore(tx, buyer, placeIn(draft)) : false,
+    attribution && earning?.has_tiers
+      ? correctTiersAfter(tx, { ...draft, partner_id: attribution.partner.id })
+      : undefined,
   ]);
   if (was_lost) releaseCharge(tx, sale);
   if (own_purchase) await flagOwnPurchase(tx, sale, own_purchase);
-  if (!attribution || !earning || !earned) {
-    await correctAfter(tx, sale, customer, decided);
-    return outcomeOf(sale, [], 'no_partner_attributed');
+  if (attribution && earned) {
+    tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
+    if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
+    if (commission) tx.emit(event('commission.created', commission));
+    if (customer && converted) tx.emit(event('referral.converted', sale, { ...converted, customer_id: customer.id }));
+    if (customer && converts) await enrolCustomer(tx, program, customer);
   }
-  tx.emit(event('sale.created', sale, { partner_id: attribution.partner.id }));
-  if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);
-  if (commission) tx.emit(event('commission.created', commission));
-  if (sale.is_first_sale && customer) await convert(tx, program, sale, customer);
-  await correctAfter(tx, sale, customer, decided);
-  if (earning.has_tiers) await correctTiersAfter(tx, { ...sale, partner_id: attribution.partner.id });
+  if (customer && (place.has_later || adopts)) await correctAfter(tx, sale, customer, decided, adopts);
+  if (!earned) return outcomeOf(sale, [], 'no_partner_attributed');
   return outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined);
 }
 
@@ -207,32 +216,57 @@ async function write(tx: Tx, program: Program, decided: Decided): Promise<SaleOu
 async function correctAfter(
   tx: Tx,
   sale: Sale,
-  customer: Customer | undefined,
-  { body, payer, credit: { place } }: Decided,
+  { id: customer_id, partner_id }: Customer,
+  { payer }: Decided,
+  adopts: boolean,
 ): Promise<void> {
-  if (!customer) return;
-  const after = placeIn(sale);
-  const makesKnown = body.occurred_at !== undefined && (!payer.customer || place.is_before_customer);
-  const adopts = makesKnown && (await isNamedBefore(tx, customer, after));
-  if (!place.has_later && !adopts) return;
   const before = payer.customer?.partner_id ?? null;
-  const moved_from = customer.partner_id === before ? null : before;
-  await correctLaterStep(tx, { customer_id: customer.id, after, moved_from, adopts });
+  const moved_from = partner_id === before ? null : before;
+  await correctLaterStep(tx, { customer_id, after: placeIn(sale), moved_from, adopts });
+}
+
+/** Returns whether the sale makes its customer known from an earlier time on. */
+const makesKnown = ({ body, payer, credit }: Decided): boolean =>
+  body.occurred_at !== undefined && (!payer.customer || credit.place.is_before_customer);
+
+/** The customer whom a sale is recorded for, as far as it is known before they are written. */
+interface Buyer {
+  id: string;
+  program_id: string;
+  external_customer_id: string | null;
+  referral_id: string | null;
+}
+
+/** @returns undefined where a sale that nobody is credited with names nobody who is known, or the sale describes nobody */
+function buyerOf({ body, payer: { customer }, credit }: Decided): Buyer | undefined {
+  const { attribution, binding, payer } = credit;
+  if (customer && (payer.customer || attribution)) {
+    const { id, program_id, external_customer_id, referral_id } = customer;
+    return { id, program_id, external_customer_id, referral_id, ...binding };
+  }
+  const referral = payer.referred?.referral;
+  const described = describedCustomer(body);
+  if (customer || !attribution || (!referral && !described)) return undefined;
+  const { external_customer_id = null } = described ?? {};
+  return { id: newId('cus'), program_id: body.program_id, external_customer_id, referral_id: referral?.id ?? null };
 }
 
 /**
  * Writes what the sale says of its customer. The first payment makes a customer active, and a coupon binds them to its partner; by any other
  * attribution customers stay with theirs.
- * @returns undefined where a sale that nobody is credited with names nobody who is known, or the sale describes nobody
  */
-async function writePayer(
+async function writeBuyer(
   tx: Tx,
   program: Program,
+  { id }: Buyer,
   { body, payer: { customer, missing }, credit, draft }: Decided,
-): Promise<Customer | undefined> {
+): Promise<Customer> {
   const { attribution, place, binding } = credit;
-  if (customer && !credit.payer.customer && !attribution) return undefined;
-  if (!customer) return attribution && newCustomer(tx, program, body, attribution, credit.payer.referred?.referral);
+  if (!customer)
+    return newCustomer(tx, program, body, attribution as Attribution, {
+      id,
+      referral: credit.payer.referred?.referral,
+    });
   const changes = { ...missing, ...binding, ...(place.is_first_sale ? firstPayment(customer, draft) : {}) };
   if (missing?.email) assessLater(tx, 'customer', customer.id);
   if (missing?.external_customer_id) releaseCustomer(tx, program, customer);
@@ -249,19 +283,18 @@ const firstPayment = (customer: Customer, { external_subscription_id, occurred_a
  * Records the customer of the click's referral, also where another partner than the click's is credited: the next sale by the click is of the same
  * customer. Where there is no such click, the customer whom the sale describes.
  */
-async function newCustomer(
+function newCustomer(
   tx: Tx,
   program: Program,
   body: NewSale,
   attribution: Attribution,
-  referral: Referral | undefined,
-): Promise<Customer | undefined> {
-  const described = describedCustomer(body);
+  { id, referral }: { id: string; referral: Referral | undefined },
+): Promise<Customer> {
   const { external_subscription_id, occurred_at: converted_at = tx.now } = body;
-  const known_from = body.occurred_at;
-  const fields = { ...described, external_subscription_id, status: 'active' as const, converted_at, known_from };
+  const known = { status: 'active' as const, converted_at, known_from: body.occurred_at };
+  const fields = { ...describedCustomer(body), id, external_subscription_id, ...known };
   if (referral) return createCustomerOfReferral(tx, program, { ...attribution, referral }, fields);
-  return described && createCustomer(tx, program, attribution, fields);
+  return createCustomer(tx, program, attribution, fields);
 }
 
 export function outcomeOf(sale: Sale, commissions: SaleOutcome['commissions'], warning?: WarningCode): SaleOutcome {
@@ -274,18 +307,9 @@ export function outcomeOf(sale: Sale, commissions: SaleOutcome['commissions'], w
   };
 }
 
-/** The first payment of a customer whose sale a partner is credited with: the referral converts, once. */
-async function convert(tx: Tx, program: Program, sale: Sale, customer: Customer): Promise<void> {
-  await convertReferral(tx, sale, customer);
-  await enrolCustomer(tx, program, customer);
-}
-
-async function convertReferral(tx: Tx, sale: Sale, { id: customer_id, referral_id }: Customer): Promise<void> {
-  if (referral_id === null) return;
-  const [converted] = await tx.all<{ partner_id: string }>(sql`
+/** Converts a referral, once: by the first payment of a customer whose sale a partner is credited with. */
+const convertReferral = (tx: Tx, id: string) =>
+  tx.maybe<{ referral_id: string; partner_id: string }>(sql`
     update program.referral t set status = 'converted', updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = ${referral_id} and ${referrals.alive} and t.status <> 'converted'
-    returning t.partner_id`);
-  if (!converted) return;
-  tx.emit(event('referral.converted', sale, { ...converted, referral_id, customer_id }));
-}
+    where ${tenant(tx)} and t.id = ${id} and ${referrals.alive} and t.status <> 'converted'
+    returning t.id as referral_id, t.partner_id`);

@@ -1,5 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { PlaceFacts } from '../sales/decision.ts';
@@ -17,14 +17,15 @@ export async function partnerMonth(
   tx: Tx,
   { id: sale_id, partner_id, occurred_at, created_at, external_charge_id, currency }: PlacedSale,
 ): Promise<NonNullable<PlaceFacts['month']>> {
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   const isLater =
     created_at === tx.now && occurred_at >= tx.now
       ? // One that is recorded now for now comes also after those that waited shorter and carry a later time.
         sql`t.occurred_at > greatest(statement_timestamp(), ${occurred_at}::timestamptz)`
       : isAfter({ at: occurred_at, charge: external_charge_id });
   const inMonth = sql`${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and ${inMonthOf(occurred_at)}`;
-  return tx.one(sql`
+  const [, month] = await together([
+    tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`),
+    tx.one<NonNullable<PlaceFacts['month']>>(sql`
     with counted as (
       select n.kind as currency, n.rows, n.amount_minor
       from program.sales_of_month(${tx.organization_id}, ${partner_id}, ${occurred_at}::timestamptz) n
@@ -36,7 +37,9 @@ export async function partnerMonth(
     select
       coalesce(sum(n.rows), 0)::bigint as sales_count,
       ${safeSum(sql`sum(n.amount_minor) filter (where n.currency = ${currency})`)} as revenue_minor
-    from counted n`);
+    from counted n`),
+  ]);
+  return month;
 }
 
 /** Selects the sales `t` in the calendar month (UTC) of a time. */

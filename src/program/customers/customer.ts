@@ -167,6 +167,8 @@ export const customerOperations: Operation[] = [
 ];
 
 export interface CustomerFields {
+  /** Left out, a new one. */
+  id?: string | undefined;
   email?: string | undefined;
   name?: string | undefined;
   identifier?: string | undefined;
@@ -188,7 +190,7 @@ export interface Attribution {
   coupon_id?: string;
 }
 
-/** @throws Problem resource_already_exists when the external customer id is taken */
+/** Records a customer. Where the processor's id was taken meanwhile the transaction has lost a race: run again, it finds that. */
 export async function createCustomer(
   tx: Tx,
   program: Program,
@@ -196,24 +198,19 @@ export async function createCustomer(
   fields: CustomerFields,
 ): Promise<Customer> {
   const { partner, referral, coupon_id, tracked_by } = attribution;
-  const customer = await customers.insert(
-    tx,
-    {
-      ...fields,
-      id: newId('cus'),
-      program_id: program.id,
-      partner_id: partner.id,
-      referral_id: referral?.id,
-      link_id: referral?.link_id,
-      coupon_id,
-      processor: program.processor,
-      status: fields.status ?? 'lead',
-      tracked_by,
-      lead_at: tx.now,
-    },
-    sql`on conflict do nothing`,
-  );
-  if (!customer) throw takenExternalId(await customerByExternalId(tx, program.id, fields.external_customer_id ?? ''));
+  const customer = (await customers.insert(tx, {
+    ...fields,
+    id: fields.id ?? newId('cus'),
+    program_id: program.id,
+    partner_id: partner.id,
+    referral_id: referral?.id,
+    link_id: referral?.link_id,
+    coupon_id,
+    processor: program.processor,
+    status: fields.status ?? 'lead',
+    tracked_by,
+    lead_at: tx.now,
+  })) as Customer;
   assessLater(tx, 'customer', customer.id);
   releaseCustomer(tx, program, customer);
   return customer;
@@ -237,29 +234,21 @@ export const lockCustomer = (tx: Tx, id: string): Promise<Customer> =>
     sql`select ${customers.columns} from ${customers.from} where ${tenant(tx)} and t.id = ${id} ${lockOf(true)}`,
   );
 
-/** The customer with the processor's id, locked. */
-export const customerByExternalId = (
-  tx: Tx,
-  program_id: string,
-  external_customer_id: string,
-): Promise<Customer | undefined> =>
-  customers.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`,
-    lockOf(true),
-  );
-
 /**
- * The same where none was found: locks the id, so that of the sales and sign-ups that would create the customer one does, and the others find it.
+ * The customer with the processor's id, locked. Where there is none the id is: of the sales and sign-ups that would create the customer one does, and
+ * the others find it.
  */
 export async function findCustomerOrLock(
   tx: Tx,
-  { id: program_id }: { id: string },
+  program_id: string,
   external_customer_id: string,
 ): Promise<Customer | undefined> {
+  const hasId = sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`;
   const [, customer] = await together([
-    tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${external_customer_id}`}, 1))`),
-    customerByExternalId(tx, program_id, external_customer_id),
+    tx.all(sql`
+      select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${external_customer_id}`}, 1))
+      where not exists (select from ${customers.from} where ${hasId} and ${customers.alive})`),
+    customers.find(tx, hasId, lockOf(true)),
   ]);
   return customer;
 }

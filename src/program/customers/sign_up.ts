@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
-import { tenant } from '../../core/resource/resource.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { allows, transition } from '../../core/resource/states.ts';
 import { details, withWarnings } from '../../core/values/detail.ts';
 import { id, metadata } from '../../core/values/fields.ts';
@@ -12,7 +12,8 @@ import { program_id } from '../events/fields.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import type { Visit } from '../partners/self_referral.ts';
 import { type Program, programs } from '../programs/program.ts';
-import { referralOfClick, windowEnd } from '../tracking/attribution.ts';
+import { findClick, referralOfClick, type Waiting, waitingOf, windowEnd } from '../tracking/attribution.ts';
+import type { ClickRow } from '../tracking/credits.ts';
 import { type Referral, referral_states, referrals } from '../tracking/referral.ts';
 import {
   type Attribution,
@@ -58,27 +59,43 @@ export const signUpOperation: Operation = operation({
   reply: withWarnings(customers.record, 'CustomerCreated', 'The customer.'),
   status: 201,
   errors: ['resource_already_exists', 'self_referral', 'click_expired', 'click_without_credit'],
-  run: ({ tx, body }) => signUp(tx, body, tx.now),
+  ahead: ({ tx, body }) => findSignedUp(tx, body),
+  run: ({ tx, body, ahead }) => signUp(tx, body, ahead, tx.now),
 });
 
 /** The same of a customer who signed up at a time: the click's attribution window is asked as of then. */
 export const signUpAsOf = (at: string): Operation => ({
   ...signUpOperation,
-  run: ({ tx, body }) => signUp(tx, body as z.infer<typeof SignUp>, at),
+  run: ({ tx, body, ahead }) => signUp(tx, body as z.infer<typeof SignUp>, ahead as Found, at),
 });
+
+type Found = Awaited<ReturnType<typeof findSignedUp>>;
+
+/** The program, the customer who has the processor's id already, and the click. */
+const findSignedUp = (tx: Tx, { program_id, external_customer_id, click_id }: z.infer<typeof SignUp>) =>
+  together([
+    programs.get(tx, program_id, { param: 'program_id' }),
+    external_customer_id === undefined ? undefined : findCustomerOrLock(tx, program_id, external_customer_id),
+    click_id === undefined ? undefined : findClick(tx, program_id, click_id),
+  ]);
 
 async function signUp(
   tx: Tx,
   { click_id, partner_id, ...fields }: z.infer<typeof SignUp>,
+  [program, existing, click]: Found,
   at: string,
 ): Promise<Customer> {
-  const program = await programs.get(tx, fields.program_id, { param: 'program_id' });
-  const existing = fields.external_customer_id && (await findCustomerOrLock(tx, program, fields.external_customer_id));
   if (existing) throw takenExternalId(existing);
   if (click_id !== undefined)
-    return signUpReferred(tx, program, await requireReferred(tx, program, click_id, at), fields);
+    return signUpReferred(tx, program, await requireReferred(tx, program, required(click, click_id), at), fields);
   const partner = await partnerOf(tx, program, partner_id as string);
   return createCustomer(tx, program, { partner, tracked_by: 'api' }, fields);
+}
+
+/** @throws Problem resource_not_found when the click does not exist in the program */
+function required(click: ClickRow | undefined, id: string): ClickRow {
+  if (click) return click;
+  throw new Problem('resource_not_found', `No click with the id '${id}' in this program.`, { param: 'click_id' });
 }
 
 /** A visitor who is credited to a partner: the live referral, and the click that a request refers to. */
@@ -87,6 +104,21 @@ export interface ReferredVisitor {
   partner: Partner;
   visit: Visit;
 }
+
+/** What decides on whom a click brings: what waits of its visitor, and its partner. */
+export interface Visiting {
+  waiting: Waiting;
+  partner: Partner | undefined;
+}
+
+export async function visitingBy(tx: Tx, click: ClickRow): Promise<Visiting> {
+  const [waiting, partner] = await together([waitingOf(tx, click, click.id), lockPartner(tx, click.partner_id)]);
+  return { waiting, partner };
+}
+
+/** The partner, who stays as they are until the transaction ends; undefined of one who is deleted. */
+export const lockPartner = (tx: Tx, id: string): Promise<Partner | undefined> =>
+  partners.find(tx, sql`${tenant(tx)} and t.id = ${id}`, lockOf('share'));
 
 /**
  * The visitor of a click, after attributing the click if its job has not run yet.
@@ -97,11 +129,13 @@ export interface ReferredVisitor {
 export async function referredBy(
   tx: Tx,
   program: Program,
-  click_id: string,
-  at = tx.now,
+  click: ClickRow,
+  { at = tx.now, visiting }: { at?: string | undefined; visiting?: Visiting } = {},
 ): Promise<{ referred: ReferredVisitor | undefined; expired: boolean }> {
-  const { click, referral } = await referralOfClick(tx, click_id, program.id, at);
-  const partner = referral && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${referral.partner_id}`));
+  const { waiting, partner: of_click } = visiting ?? (await visitingBy(tx, click));
+  const referral = referralOfClick(tx, program, click, waiting, at);
+  const isOfClick = referral?.partner_id === click.partner_id;
+  const partner = referral && (isOfClick ? of_click : await lockPartner(tx, referral.partner_id));
   return {
     referred: referral && partner && { referral, partner, visit: click },
     expired: windowEnd(click.created_at, program.cookie_days) <= at,
@@ -113,8 +147,8 @@ export async function referredBy(
  * @throws Problem click_expired when the attribution window has ended; self_referral when the click's referral was deleted as one, so that
  * a repeated request gets the same answer; click_without_credit when it earned none
  */
-async function requireReferred(tx: Tx, program: Program, click_id: string, at: string): Promise<ReferredVisitor> {
-  const { referred, expired } = await referredBy(tx, program, click_id, at);
+async function requireReferred(tx: Tx, program: Program, click: ClickRow, at: string): Promise<ReferredVisitor> {
+  const { referred, expired } = await referredBy(tx, program, click, { at });
   if (expired) {
     throw clickProblem(
       'click_expired',
@@ -122,7 +156,7 @@ async function requireReferred(tx: Tx, program: Program, click_id: string, at: s
     );
   }
   if (referred) return referred;
-  if (await endedAsSelfReferral(tx, click_id)) {
+  if (await endedAsSelfReferral(tx, click.id)) {
     throw clickProblem(
       'self_referral',
       'The visitor of this click is the partner, and this program blocks self-referrals. No customer was created.',
@@ -164,10 +198,12 @@ export async function createCustomerOfReferral(
   fields: CustomerFields,
 ): Promise<Customer> {
   const { referral } = attribution;
-  const customer = await createCustomer(tx, program, attribution, fields);
-  if (!allows(referral_states, referral.status, 'sign_up')) return customer;
+  if (!allows(referral_states, referral.status, 'sign_up')) return createCustomer(tx, program, attribution, fields);
   const status = transition(referral_states, referral.status, 'sign_up');
-  await referrals.update(tx, referral.id, { status });
+  const [customer] = await together([
+    createCustomer(tx, program, attribution, fields),
+    referrals.update(tx, referral.id, { status }),
+  ]);
   tx.emit(event('referral.lead', customer, { referral_id: referral.id, partner_id: referral.partner_id }));
   return customer;
 }

@@ -17,7 +17,7 @@ type Who = Omit<Extract<Fact, { kind: 'customer' }>, 'kind'>;
 
 export async function applyCustomer(applying: Applying, who: Who): Promise<Outcome> {
   const { tx, program } = applying;
-  const known = await findCustomerOrLock(tx, program, who.external_customer_id);
+  const known = await findCustomerOrLock(tx, program.id, who.external_customer_id);
   if (known) return completed(applying, known, who);
   const bound = await bind(applying, who);
   if (bound === undefined)
@@ -96,11 +96,11 @@ export async function applySubscription(
 ): Promise<Outcome> {
   const { tx, program } = applying;
   const { external_subscription_id, external_customer_id, click_id, status, at } = fact;
-  let customer = await findCustomerOrLock(tx, program, external_customer_id);
+  let customer = await findCustomerOrLock(tx, program.id, external_customer_id);
   if (!customer && click_id !== undefined) {
     const outcome = await applyCustomer(applying, { external_customer_id, click_id });
     if (outcome.status === 'failed') return outcome;
-    customer = await findCustomerOrLock(tx, program, external_customer_id);
+    customer = await findCustomerOrLock(tx, program.id, external_customer_id);
   }
   if (!customer) return unattributed(external_customer_id, 'Nobody is credited with this customer.');
   if (isOlder(at, await findKnown(applying, external_subscription_id))) return older;

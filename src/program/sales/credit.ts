@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
-import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
 import type { Attribution, Customer } from '../customers/customer.ts';
-import { referredBy } from '../customers/sign_up.ts';
+import { lockPartner, referredBy } from '../customers/sign_up.ts';
 import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
 import { wasActive } from '../tracking/coupon.ts';
@@ -47,16 +47,22 @@ export type Binding = Partial<
  * @returns nobody when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
  * partner who is the customer: the sale is recorded all the same
  */
-export async function creditOf(tx: Tx, program: Program, claim: Claim, payer: Payer): Promise<Credit> {
+export async function creditOf(
+  tx: Tx,
+  program: Program,
+  claim: Claim,
+  payer: Payer,
+  coupon: NamedCoupon | undefined,
+): Promise<Credit> {
   const { customer } = payer;
   const { occurred_at, external_charge_id: charge } = claim;
   const [found, likely] = await together([
     customer ? placeOf(tx, customer, occurred_at, charge) : placeOfUnknown({ at: occurred_at ?? tx.now, charge }),
-    candidatesOf(tx, program, claim, payer),
+    candidatesOf(tx, program, claim, payer, coupon),
   ]);
   const place = customer && found.has_later ? await placeAmongLocked(tx, customer, found, claim) : found;
   const as_of = await payerAsOf(tx, program, claim, payer, place);
-  const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of);
+  const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of, coupon);
   const chosen = chosenOf(candidates, place.is_first_sale);
   const own_purchase = await ownPurchase(tx, program, claim, as_of, chosen);
   const attribution = own_purchase ? undefined : chosen;
@@ -78,8 +84,8 @@ async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, p
   const { customer, click } = payer;
   if (customer && place.origin) return { ...payer, customer: { ...customer, ...place.origin } };
   if (!customer || !place.is_before_customer) return payer;
-  if (!click || claim.click_id === undefined) return {};
-  const { referred, expired } = await referredBy(tx, program, claim.click_id, claim.occurred_at);
+  if (!click) return {};
+  const { referred, expired } = await referredBy(tx, program, click, { at: claim.occurred_at });
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 
@@ -132,9 +138,16 @@ function bindingOf(
 
 const no_origin = { origin_partner_id: null, origin_tracked_by: null };
 
-/** The partner who is credited if the sale has no coupon of another one, and is nobody's own purchase. */
-export const likelyPartner = ({ partner_id }: Claim, { customer, referred }: Payer): string | undefined =>
-  partner_id ?? customer?.partner_id ?? referred?.partner.id;
+/** The partner who is credited if the sale is none that comes late, and is nobody's own purchase. */
+export const likelyPartner = (
+  { partner_id }: Claim,
+  { customer, referred }: Payer,
+  coupon: NamedCoupon | undefined,
+): string | undefined =>
+  partner_id ??
+  (customer?.converted_at ? undefined : coupon?.partner.id) ??
+  customer?.partner_id ??
+  referred?.partner.id;
 
 type Credited = Attribution & { by: CreditedBy };
 
@@ -181,44 +194,57 @@ function namesOf(
 async function candidatesOf(
   tx: Tx,
   program: Program,
-  { partner_id, coupon_external_id, occurred_at = tx.now }: Claim,
+  { partner_id }: Claim,
   payer: Payer,
+  coupon: NamedCoupon | undefined,
 ): Promise<Possible> {
-  const [partner, by_coupon, by_customer] = await together([
+  const [partner, by_customer] = await together([
     partner_id === undefined ? undefined : partnerOf(tx, program, partner_id, 'share'),
-    coupon_external_id === undefined ? undefined : couponAttribution(tx, program, coupon_external_id, occurred_at),
     partner_id === undefined ? broughtBy(tx, payer) : undefined,
   ]);
-  return { named: partner && { partner, tracked_by: 'api', by: 'partner_id' }, by_coupon, by_customer };
+  return {
+    named: partner && { partner, tracked_by: 'api', by: 'partner_id' },
+    by_coupon: coupon && creditedBy(coupon, program),
+    by_customer,
+  };
 }
 
 async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Credited | undefined> {
   const partner_id = customer?.partner_id ?? referred?.partner.id;
   const tracked_by = customer?.tracked_by ?? referred?.referral.tracked_by;
   if (partner_id === undefined || tracked_by === undefined) return undefined;
-  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+  const partner = customer ? await lockPartner(tx, partner_id) : referred?.partner;
   return partner && { partner, tracked_by, by: customer ? 'customer' : 'click' };
 }
 
-/** By a coupon with the id that was active at the time, of a partner who can earn, unless the program is paused. */
-async function couponAttribution(
+/** The coupon that a sale names, if it was active at the time, and its partner, locked. */
+export interface NamedCoupon {
+  coupon_id: string;
+  partner: Partner;
+}
+
+export async function findCoupon(
   tx: Tx,
-  program: Program,
-  external_id: string,
-  at: string,
-): Promise<Credited | undefined> {
-  if (!allows(program_states, program.status, 'refer')) return undefined;
+  { program_id, coupon_external_id, occurred_at }: Claim & { program_id: string },
+): Promise<NamedCoupon | undefined> {
+  if (coupon_external_id === undefined) return undefined;
   const found = await tx.maybe<Partner & { coupon_id: string }>(sql`
     select ${partners.columns}, c.id as coupon_id
     from program.coupon c
     join ${partners.from} on t.organization_id = c.organization_id and t.id = c.partner_id and ${partners.alive}
-    where c.organization_id = ${tx.organization_id} and c.program_id = ${program.id} and c.external_id = ${external_id}
-      and c.deleted_at is null and ${wasActive(at)}
+    where c.organization_id = ${tx.organization_id} and c.program_id = ${program_id} and c.external_id = ${coupon_external_id}
+      and c.deleted_at is null and ${wasActive(occurred_at)}
     for share of t`);
-  if (!found || !allows(partner_states, found.status, 'earn')) return undefined;
+  if (!found) return undefined;
   const { coupon_id, ...partner } = found;
-  return { partner, tracked_by: 'coupon', coupon_id, by: 'coupon' };
+  return { coupon_id, partner };
 }
+
+/** By a coupon of a partner who can earn, unless the program is paused. */
+const creditedBy = ({ coupon_id, partner }: NamedCoupon, program: Program): Credited | undefined =>
+  allows(program_states, program.status, 'refer') && allows(partner_states, partner.status, 'earn')
+    ? { partner, tracked_by: 'coupon', coupon_id, by: 'coupon' }
+    : undefined;
 
 /** Returns the match if nobody is credited because the partner is the customer. */
 async function ownPurchase(

@@ -3,15 +3,11 @@ import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { mayBeForgotten } from '../customers/click_retention.ts';
-import {
-  type Customer,
-  type CustomerFields,
-  customerByExternalId,
-  customers,
-  findCustomerOrLock,
-} from '../customers/customer.ts';
-import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
+import { type Customer, type CustomerFields, customers, findCustomerOrLock } from '../customers/customer.ts';
+import { type ReferredVisitor, referredBy, visitingBy } from '../customers/sign_up.ts';
 import type { Program } from '../programs/program.ts';
+import { click_columns } from '../tracking/attribution.ts';
+import type { ClickRow } from '../tracking/credits.ts';
 import type { OwnedClick } from './own_purchase.ts';
 
 /** The fields of a sale that name its customer, and when they paid. */
@@ -25,7 +21,7 @@ export interface CustomerClaim {
 }
 
 /** The click of a sale, and whose it is. */
-type NamedClick = OwnedClick & { partner_id: string; referral_id: string | null };
+type NamedClick = OwnedClick & ClickRow & { referral_id: string | null };
 
 /** The payer, as far as it is known. */
 export interface Payer {
@@ -42,6 +38,8 @@ export interface Payer {
 export interface Found {
   by_id: Customer | undefined;
   by_external_id: Customer | undefined;
+  /** The one who signed up by the click, where it alone names the customer. */
+  by_click: Customer | undefined;
   click: NamedClick | undefined;
 }
 
@@ -52,12 +50,14 @@ export interface Found {
 export async function findNamed(tx: Tx, claim: CustomerClaim & { program_id: string }): Promise<Found> {
   const { program_id, customer_id, click_id } = claim;
   const external_id = externalIdOf(claim);
-  const [by_id, by_external_id, click] = await together([
+  const isByClick = click_id !== undefined && customer_id === undefined && external_id === undefined;
+  const [by_id, by_external_id, by_click, click] = await together([
     customer_id === undefined ? undefined : customerOf(tx, program_id, customer_id),
-    external_id === undefined ? undefined : customerByExternalId(tx, program_id, external_id),
+    external_id === undefined ? undefined : findCustomerOrLock(tx, program_id, external_id),
+    isByClick ? customerOfReferral(tx, referralOf(tx, click_id), claim) : undefined,
     click_id === undefined ? undefined : namedClick(tx, program_id, click_id),
   ]);
-  return { by_id, by_external_id, click };
+  return { by_id, by_external_id, by_click, click };
 }
 
 /**
@@ -65,13 +65,22 @@ export async function findNamed(tx: Tx, claim: CustomerClaim & { program_id: str
  * @throws Problem invalid_parameter when what identifies the customer is contradictory
  */
 export async function payerOf(tx: Tx, program: Program, claim: CustomerClaim, found: Found): Promise<Payer> {
-  const identified = await identifiedCustomer(tx, program, claim, found);
+  const identified = identifiedCustomer(claim, found) ?? found.by_click;
   const { click } = found;
-  if (!click) return identified ? completed(identified, claim) : {};
-  const known = identified ?? (await customerOfReferral(tx, program, click.referral_id, claim));
-  if (known) return { ...completed(known, claim), click };
-  const { referred, expired } = await referredBy(tx, program, claim.click_id as string, claim.occurred_at);
-  const of_visitor = referred && (await customerOfReferral(tx, program, referred.referral.id, claim));
+  if (identified || !click) return { ...(identified ? completed(identified, claim) : {}), ...(click ? { click } : {}) };
+  const isAsked = click.referral_id === null || externalIdOf(claim) === undefined;
+  const [of_referral, visiting] = await together([
+    isAsked ? undefined : customerOfReferral(tx, sql`${click.referral_id}`, claim),
+    visitingBy(tx, click),
+  ]);
+  if (of_referral) return { ...completed(of_referral, claim), click };
+  const { referred, expired } = await referredBy(tx, program, click, { at: claim.occurred_at, visiting });
+  const { id, status } = referred?.referral ?? {};
+  // A visit has led to nobody.
+  const of_visitor =
+    id === undefined || id === click.referral_id || status === 'visit'
+      ? undefined
+      : await customerOfReferral(tx, sql`${id}`, claim);
   if (of_visitor) return { ...completed(of_visitor, claim), click };
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
@@ -91,21 +100,13 @@ export function describedCustomer({
 }
 
 /** By the id, by the processor's id, or by both, which then must agree. */
-async function identifiedCustomer(
-  tx: Tx,
-  program: Program,
-  claim: CustomerClaim,
-  { by_id, by_external_id }: Found,
-): Promise<Customer | undefined> {
-  const external_id = externalIdOf(claim);
-  const of_external_id =
-    by_external_id ?? (external_id === undefined ? undefined : await findCustomerOrLock(tx, program, external_id));
-  if (by_id && of_external_id && of_external_id.id !== by_id.id)
+function identifiedCustomer(claim: CustomerClaim, { by_id, by_external_id }: Found): Customer | undefined {
+  if (by_id && by_external_id && by_external_id.id !== by_id.id)
     throw contradiction(
       externalIdParam(claim),
-      `The external_customer_id '${external_id}' is that of the customer ${of_external_id.id}, and customer_id names another one. Send one of them.`,
+      `The external_customer_id '${externalIdOf(claim)}' is that of the customer ${by_external_id.id}, and customer_id names another one. Send one of them.`,
     );
-  return by_id ?? of_external_id;
+  return by_id ?? by_external_id;
 }
 
 /** @throws Problem resource_not_found */
@@ -124,7 +125,7 @@ const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
 /** Returns undefined for one that is no longer kept. @throws Problem resource_not_found */
 async function namedClick(tx: Tx, program_id: string, click_id: string): Promise<Found['click']> {
   const click = await tx.maybe<NamedClick>(sql`
-    select t.ip_hash, t.user_agent, t.partner_id, t.referral_id, r.partner_id as own_of
+    select ${click_columns}, t.referral_id, r.partner_id as own_of
     from program.click t
     left join program.referral r
       on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'
@@ -137,22 +138,19 @@ async function namedClick(tx: Tx, program_id: string, click_id: string): Promise
  * Finds the customer who signed up by a referral: also where its partner was deleted since. Does not lock the referral, which is locked after the
  * customer. A customer whom the sale describes otherwise is another person who came by the same referral: a click identifies nobody.
  */
-async function customerOfReferral(
-  tx: Tx,
-  program: Program,
-  referral_id: string | null,
-  claim: CustomerClaim,
-): Promise<Customer | undefined> {
-  if (referral_id === null) return undefined;
+function customerOfReferral(tx: Tx, referral_id: Sql, claim: CustomerClaim): Promise<Customer | undefined> {
   const { email, identifier } = claim.customer ?? {};
   return customers.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program.id} and t.referral_id = ${referral_id}${hasNoOtherId(claim)}
+    sql`${tenant(tx)} and t.referral_id = ${referral_id}${hasNoOtherId(claim)}
       and coalesce(lower(t.email) = lower(${email ?? null}::text), true)
       and coalesce(lower(t.identifier) = lower(${identifier ?? null}::text), true)`,
     lockOf(true),
   );
 }
+
+const referralOf = (tx: Tx, click_id: string): Sql =>
+  sql`(select k.referral_id from program.click k where k.organization_id = ${tx.organization_id} and k.id = ${click_id})`;
 
 const hasNoOtherId = (claim: CustomerClaim): Sql =>
   externalIdOf(claim) === undefined ? empty : sql` and t.external_customer_id is null`;

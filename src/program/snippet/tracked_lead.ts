@@ -12,6 +12,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { type Customer, customers } from '../customers/customer.ts';
 import { referredBy, signUpOperation } from '../customers/sign_up.ts';
 import { programs } from '../programs/program.ts';
+import { findClick } from '../tracking/attribution.ts';
 import type { UsableKey } from './publishable_key.ts';
 
 /** Between two parts of what is signed: no part may have it. */
@@ -71,7 +72,8 @@ export async function trackLead(
     });
   }
   const program = await programs.get(tx, key.program_id);
-  const visitor = await referredBy(tx, program, click_id).catch(undefinedIfUnknown);
+  const click = await findClick(tx, program.id, click_id);
+  const visitor = click && (await referredBy(tx, program, click));
   const before = visitor?.referred && (await customerOf(tx, visitor.referred.referral.id, body));
   if (before) {
     if (verified && !before.verified) await customers.update(tx, before.id, { verified });
@@ -87,11 +89,6 @@ export async function trackLead(
   if (made instanceof Problem) return { object: 'tracked_lead', recorded: false, verified };
   if (!verified) await customers.update(tx, made.id, { verified });
   return { object: 'tracked_lead', recorded: true, verified };
-}
-
-function undefinedIfUnknown(error: unknown): undefined {
-  if (error instanceof Problem && error.code === 'resource_not_found') return undefined;
-  throw error;
 }
 
 /** The customer whom this lead would make again: of the same email and identifier, or any that a browser made of the visitor. */

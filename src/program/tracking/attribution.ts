@@ -1,8 +1,7 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { allows } from '../../core/resource/states.ts';
-import { Problem } from '../../core/values/problem.ts';
 import { partner_states } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, programs } from '../programs/program.ts';
@@ -65,59 +64,57 @@ export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]
   return clicks;
 }
 
-/**
- * Attributes the waiting clicks of a visitor, for a request. No other transaction attributes one of theirs until this one ends: their live
- * referral is locked. A job checks these clicks for fraud.
- * @param click_id a click of the visitor that may be older than any job is late
- */
-export async function attributeVisitor(
-  tx: Tx,
-  visitor: Visitor,
-  click_id: string | null = null,
-): Promise<{ program: Program; credits: Credits }> {
-  const { program_id, visitor_token } = visitor;
-  const of_visitor = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
-  const [clicks, program, credits] = await Promise.all([
-    waitingClicks(tx, of_visitor, click_id),
-    programs.get(tx, program_id),
-    creditsOf(tx, [visitor]),
-  ]);
-  attribute(tx, clicks, new Map([[program.id, program]]), credits);
-  for (const { id } of clicks) assessLater(tx, 'click', id);
-  return { program, credits };
+/** A visitor's clicks that wait to be attributed, and their live referral. */
+export interface Waiting {
+  clicks: ClickRow[];
+  credits: Credits;
 }
 
 /**
- * The referral of a click that a request refers to, before or after the click was attributed. If the live referral is a visit that has expired by
+ * Reads what waits of a visitor, for a request. No other transaction attributes one of their clicks until this one ends: their live referral is
+ * locked.
+ * @param click_id a click of the visitor that may be older than any job is late
+ */
+export async function waitingOf(tx: Tx, visitor: Visitor, click_id: string | null = null): Promise<Waiting> {
+  const { program_id, visitor_token } = visitor;
+  const of_visitor = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
+  const [clicks, credits] = await together([waitingClicks(tx, of_visitor, click_id), creditsOf(tx, [visitor])]);
+  return { clicks, credits };
+}
+
+/** Attributes what waits of a visitor, for a request. A job checks these clicks for fraud. */
+export function attributeVisitor(tx: Tx, program: Program, { clicks, credits }: Waiting): void {
+  attribute(tx, clicks, new Map([[program.id, program]]), credits);
+  for (const { id } of clicks) assessLater(tx, 'click', id);
+}
+
+/** Finds a click that a request refers to. */
+export const findClick = (tx: Tx, program_id: string, click_id: string): Promise<ClickRow | undefined> =>
+  tx.maybe<ClickRow>(sql`
+    select ${click_columns} from program.click t where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id}`);
+
+/**
+ * The referral of a click that a request refers to, once what waits of its visitor is attributed. If the live referral is a visit that has expired by
  * then, the credit moves to this click, provided that the click earns credit.
  * @param at when what the click led to happened
  * @returns the visitor's live referral, which may belong to another partner; undefined where there is none
- * @throws Problem resource_not_found when the click does not exist in the program
  */
-export async function referralOfClick(
+export function referralOfClick(
   tx: Tx,
-  click_id: string,
-  program_id: string,
+  program: Program,
+  click: ClickRow,
+  waiting: Waiting,
   at: string,
-): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const click = await tx.maybe<ClickRow>(
-    sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
-  );
-  if (!click || click.program_id !== program_id) {
-    throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
-      param: 'click_id',
-    });
-  }
-  const { program, credits } = await attributeVisitor(tx, click, click.id);
+): Referral | undefined {
+  attributeVisitor(tx, program, waiting);
+  const { credits } = waiting;
   const live = credits.seenBy(click);
   const expires_at = windowEnd(click.created_at, program.cookie_days);
   const counts = expires_at > at && earnsCredit(click, program.blocked_countries);
-  if (counts && live && isSuperseded(live, click, at)) {
-    const referral = credits.move(click, expires_at);
-    write(tx, credits, new Map([[click.id, referral.id]]));
-    return { click, referral };
-  }
-  return { click, referral: live };
+  if (!counts || !live || !isSuperseded(live, click, at)) return live;
+  const referral = credits.move(click, expires_at);
+  write(tx, credits, new Map([[click.id, referral.id]]));
+  return referral;
 }
 
 /** Returns whether a referral has expired and a click through another partner may take its credit. */
@@ -126,7 +123,8 @@ const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean
   referral.expires_at <= now &&
   referral.partner_id !== click.partner_id;
 
-const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.is_bot, t.made_while_paused,
+/** The columns of a `ClickRow`. */
+export const click_columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.is_bot, t.made_while_paused,
   t.request_id, t.created_at,
   (select p.status from program.partner p
     where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;
@@ -137,7 +135,7 @@ const max_delay = '30 days';
 /** Clicks that nobody has attributed, visitor by visitor, each in the order in which they were made: locked, once nobody else has them locked. */
 const waitingClicks = (tx: Tx, which: Sql, click_id: string | null, limit = empty): Promise<ClickRow[]> =>
   tx.all(sql`
-    select ${columns}
+    select ${click_columns}
     from program.click t
     where ${tenant(tx)} and ${which} and t.attributed_at is null
       and t.id >= least(${click_id}::text collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
