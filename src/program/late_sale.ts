@@ -87,10 +87,7 @@ export const correctTiersOf = (tx: Tx, month: PartnerMonth): void =>
   );
 
 /** Has the partner's month corrected, if sales of it that come after this one are recorded, and tiers depend on them. */
-export async function correctTiersAfter(
-  tx: Tx,
-  sale: Pick<AttributedSale, 'program_id' | 'partner_id' | 'occurred_at' | 'external_charge_id'>,
-): Promise<void> {
+export async function correctTiersAfter(tx: Tx, sale: MonthlySale): Promise<void> {
   const { program_id, partner_id, occurred_at } = sale;
   const needed = await tx.maybe(sql`
     select from ${rules.from}
@@ -100,6 +97,11 @@ export async function correctTiersAfter(
         where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and ${inMonthOf(occurred_at)} and ${isAfter(placeIn(sale))}
       )
     limit 1`);
-  if (needed)
-    correctTiersOf(tx, { program_id, partner_id, month: `${occurred_at.slice(0, 7)}-01T00:00:00.000Z`, after: null });
+  if (needed) correctTiersIn(tx, sale);
 }
+
+type MonthlySale = Pick<AttributedSale, 'program_id' | 'partner_id' | 'occurred_at' | 'external_charge_id'>;
+
+/** Has the partner's month of a sale corrected. */
+export const correctTiersIn = (tx: Tx, { program_id, partner_id, occurred_at }: MonthlySale): void =>
+  correctTiersOf(tx, { program_id, partner_id, month: `${occurred_at.slice(0, 7)}-01T00:00:00.000Z`, after: null });

@@ -7,38 +7,57 @@ import { Problem } from '../core/values/problem.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissionOf, commissions } from './commissions/commission.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
-import type { CommissionOutcome } from './commissions/rule_choice.ts';
-import { type Customer, customers } from './customers/customer.ts';
+import { type Customer, customerRow, customers, releaseCustomer } from './customers/customer.ts';
 import { deleteSaleOperations } from './delete_sale.ts';
-import { decisionOf } from './earn_sale.ts';
-import { event } from './events/event.ts';
 import { explainSaleOperation } from './explain_sale.ts';
+import { correctTiersAfter, correctTiersIn } from './late_sale.ts';
 import { type Partner, partners } from './partners/partner.ts';
+import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
-import { outcomeOf, recordSaleOperation, type SaleOutcome, saleList } from './record_sale.ts';
-import { visitedBy } from './sales/came_by.ts';
-import { lastSalesOf } from './sales/credit.ts';
+import { recordSaleOperation, saleList } from './record_sale.ts';
+import { outcomeOf, type SaleOutcome } from './sale_outcome.ts';
+import { nothing_visited, visitedBy } from './sales/came_by.ts';
+import { couponBy, creditBy, lastSalesOf, namedBy, type Possible, type Times } from './sales/credit.ts';
+import { placeIn } from './sales/decision.ts';
 import { chargesOf, knownCharge, lockCharges } from './sales/known_charge.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
-import { ownPurchaseBy } from './sales/own_purchase.ts';
-import { saysNothingNew } from './sales/payer.ts';
+import { externalIdOf, saysNothingNew } from './sales/payer.ts';
+import { type CustomerPlace, comparePlaces, placeOfUnknown } from './sales/place.ts';
 import { sales } from './sales/sale.ts';
+import { wasActive } from './tracking/coupon.ts';
+import {
+  type Buyer,
+  buyerOf,
+  converting,
+  convertReferrals,
+  type Decided,
+  fieldsOfNew,
+  firstPayment,
+  rowOf,
+  tell,
+} from './write_sale.ts';
 
 /** `request_id`: its own, where it shares a transaction with other requests. */
 type Item = BulkItem<NewSale> & { request_id?: string | null };
 
-/** A sale of a customer who is known. */
+/** A sale whose payer is known, or is not and is locked by their id at the processor, or is nobody. */
 interface Named extends Item {
   program: Program;
-  customer: Customer;
-  partner_id: string;
+  customer: Customer | undefined;
+  /** Sales of one payer come one after the other. Undefined where the sale names nobody. */
+  key: string | undefined;
+  coupon: Coupon | undefined;
+  /** The partner who is credited, unless the sale is left. */
+  partner_id: string | undefined;
 }
 
-interface Decided extends Pick<Item, 'nth' | 'request_id'> {
-  draft: SaleDraft;
-  program: Program;
-  partner: Partner;
-  earned: CommissionOutcome;
+type Coupon = { coupon_id: string; partner_id: string };
+
+interface Recorded extends Decided {
+  item: Item;
+  buyer: Buyer | undefined;
+  /** The columns of the customer, where the sale makes one. */
+  made: ReturnType<typeof customerRow> | undefined;
 }
 
 /** Sales that come together share a transaction, as far as they are recorded in sets. */
@@ -64,7 +83,7 @@ export const saleOperations: Operation[] = [
   bulkOf<NewSale>(recordSaleOperation, {
     noun: 'sale',
     summary: 'Records up to 1,000 sales and computes their commissions.',
-    doc: 'For imports and for usage that is charged in batches.',
+    doc: 'For imports and for usage that is charged in batches. It takes the shortest where the sales of each customer come in the order of their time and name no `click_id`.',
     inSets: async ({ tx }, items) => recordSales(tx, items, await readNames(tx, items)),
   }),
   ...saleChangeOperations,
@@ -72,98 +91,162 @@ export const saleOperations: Operation[] = [
 ];
 
 /**
- * Records in sets the sales of customers who are known and have paid before, where nothing but what is read once decides who is credited and what
- * they earn. All others (first sales, coupons, clicks, own purchases, programs with tiers, and whatever is to be refused) are left to
- * record_sale.ts, and so are further sales of their customers, whose order counts.
+ * Records in sets the sales that come after all others of their customers, who may be new, where nothing but what is read once decides who is
+ * credited and what they earn. All others (clicks, late sales, own purchases, tiers, details that add to a customer, and whatever is to be refused)
+ * are left to record_sale.ts, and so are further sales of their customers, whose order counts.
  * @returns the outcomes, by their place
  */
 async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<number, SaleOutcome>> {
   const left = new Left();
-  const decided = await decide(tx, await nameAll(tx, items, names, left), left);
-  const paid = decided.flatMap(({ draft, program, earned }) =>
-    earned.outcome === 'commission' ? [commissionOf(tx, program, draft, earned)] : [],
+  const months = new Months();
+  const decided = await decide(tx, await nameAll(tx, items, names, left), left, months);
+  const rows = decided.map((one) => rowOf(one, one.buyer));
+  const paid = decided.flatMap(({ program, earning }, nth) =>
+    earning?.outcome.outcome === 'commission'
+      ? [commissionOf(tx, program, rows[nth] as (typeof rows)[number], earning.outcome)]
+      : [],
   );
-  const [recorded, earned] = await together([
-    sales.insertAll(
-      tx,
-      decided.map(({ draft }) => draft),
-    ),
+  const referral_ids = decided.flatMap((one) => converting(one, one.buyer) ?? []);
+  const [, , recorded, earned, converted] = await together([
+    months.correct(tx),
+    writeBuyers(tx, decided),
+    sales.insertAll(tx, rows),
     commissions.insertAll(tx, paid),
+    referral_ids.length > 0 ? convertReferrals(tx, referral_ids) : [],
   ]);
   const by_sale = new Map([...earned.values()].map((commission) => [commission.sale_id, commission]));
+  const by_referral = new Map(converted.map((one) => [one.referral_id, one]));
   return new Map(
-    decided.map(({ nth, request_id, draft, partner, earned }) => {
-      const cause = request_id ? { request_id } : {};
-      const sale = recorded.get(draft.id);
+    decided.map((one) => {
+      const sale = recorded.get(one.draft.id);
       if (!sale) throw new Error('A sale that was inserted did not come back.');
-      tx.emit({ ...event('sale.created', sale, { partner_id: partner.id }), ...cause });
       const commission = by_sale.get(sale.id);
-      if (commission) tx.emit({ ...event('commission.created', commission), ...cause });
-      return [
-        nth,
-        outcomeOf(sale, commission ? [commission] : [], earned.outcome === 'none' ? earned.warning : undefined),
-      ];
+      const referral_id = converting(one, one.buyer) ?? '';
+      const followed = { sale, commission, converted: by_referral.get(referral_id) };
+      by_referral.delete(referral_id); // the first sale of several converts it
+      tell(tx, one, followed, one.item.request_id);
+      return [one.item.nth, outcomeOf(one, sale, commission)];
     }),
   );
 }
 
+/** Writes the customers whom the sales record, and what first payments change in the others. */
+async function writeBuyers(tx: Tx, decided: Recorded[]): Promise<void> {
+  const changes = decided.flatMap(({ payer: { customer }, credit: { place, binding }, draft }) =>
+    customer && place.is_first_sale ? [{ id: customer.id, ...binding, ...firstPayment(customer, draft) }] : [],
+  );
+  for (const { program, buyer, made, item } of decided) {
+    if (!buyer || !made) continue;
+    assessLater(tx, 'customer', buyer.id, item.request_id);
+    releaseCustomer(tx, program, buyer);
+  }
+  await together([
+    customers.insertAll(
+      tx,
+      decided.flatMap(({ made }) => made ?? []),
+    ),
+    changes.length > 0 ? payFirst(tx, changes) : undefined,
+  ]);
+}
+
+/** @param changes the ids of customers, and the columns that change */
+const payFirst = (tx: Tx, changes: object[]) =>
+  tx.all(sql`
+    update program.customer t
+    set status = coalesce(u.status, t.status), converted_at = u.converted_at,
+      external_subscription_id = coalesce(u.external_subscription_id, t.external_subscription_id),
+      coupon_id = coalesce(u.coupon_id, t.coupon_id), partner_id = coalesce(u.partner_id, t.partner_id),
+      tracked_by = coalesce(u.tracked_by, t.tracked_by), origin_partner_id = coalesce(u.origin_partner_id, t.origin_partner_id),
+      origin_tracked_by = coalesce(u.origin_tracked_by, t.origin_tracked_by), updated_at = ${tx.now}::timestamptz
+    from json_populate_recordset(null::program.customer, ${JSON.stringify(changes)}::json) u
+    where ${tenant(tx)} and t.id = u.id`);
+
 const keyOf = (program_id: string, external_id: string): string => `${program_id} ${external_id}`;
 
-/** The customers whose sales are not recorded in sets: those that the remaining sales name, or might. */
+/** The payers, and the partners of months, whose sales are not recorded in sets: those that the sales which are left name, or might. */
 class Left {
   readonly #names = new Set<string>();
 
   /** @returns none: the sale is left */
-  add({ program_id, customer_id, external_customer_id, click_id }: NewSale): [] {
-    if (customer_id !== undefined) this.#names.add(customer_id);
-    if (external_customer_id !== undefined) this.#names.add(keyOf(program_id, external_customer_id));
-    if (click_id !== undefined) this.#names.add(program_id);
+  add(body: NewSale, key?: string): [] {
+    const { program_id, customer_id, click_id, partner_id } = body;
+    const external_id = externalIdOf(body);
+    const names = [
+      key,
+      customer_id,
+      external_id && keyOf(program_id, external_id),
+      partner_id ?? anyPartner(program_id),
+    ];
+    for (const name of names) if (name) this.#names.add(name);
+    // The click may be of any customer, or of any who has no id of the processor.
+    if (click_id !== undefined && customer_id === undefined)
+      this.#names.add(external_id === undefined ? program_id : keyOf(program_id, ''));
     return [];
   }
 
-  has({ id, program_id, external_customer_id }: Customer): boolean {
-    return [id, program_id, keyOf(program_id, external_customer_id ?? '')].some((name) => this.#names.has(name));
+  hasPayer({ key, program, customer }: Named): boolean {
+    if (key === undefined) return false;
+    const names = customer ? [keyOf(program.id, customer.external_customer_id ?? '')] : [];
+    return [key, program.id, ...names].some((name) => this.#names.has(name));
+  }
+
+  hasPartner({ program, partner_id }: Named): boolean {
+    return [partner_id ?? '', anyPartner(program.id)].some((name) => this.#names.has(name));
   }
 }
 
-const isPlain = ({ click_id, coupon_external_id, customer_id, external_customer_id }: NewSale): boolean =>
-  click_id === undefined &&
-  coupon_external_id === undefined &&
-  (customer_id === undefined) !== (external_customer_id === undefined);
+const anyPartner = (program_id: string): string => `${program_id} any partner`;
 
 type Names = Awaited<ReturnType<typeof readNames>>;
 
-/** The programs, the charges that are recorded or known otherwise, and whom the processor's ids name. */
+/**
+ * Reads the programs, the charges that are recorded or known otherwise, whom the processor's ids name, which of the others nobody else is making a
+ * customer of, and the coupons that were active.
+ */
 function readNames(tx: Tx, items: Item[]) {
-  const charges = items.map(({ body }) => body);
-  const program_ids = charges.map(({ program_id }) => program_id);
-  const external = items.filter(({ body }) => body.external_customer_id !== undefined);
+  const bodies = items.map(({ body }) => body);
+  const external = bodies.filter((body) => externalIdOf(body) !== undefined);
+  const named = sql`unnest(${external.map(({ program_id }) => program_id)}::text[], ${external.map(externalIdOf)}::text[]) as g (program_id, external_id)`;
+  const hasId = sql`${tenant(tx)} and t.program_id = g.program_id and t.external_customer_id = g.external_id and ${customers.alive}`;
+  const by_coupon = items.filter(({ body }) => body.coupon_external_id !== undefined);
+  const couponsOf = (field: 'program_id' | 'coupon_external_id' | 'occurred_at') =>
+    by_coupon.map(({ body }) => body[field]);
   return together([
-    programs.byIds(tx, [...new Set(program_ids)]),
-    lockCharges(tx, charges),
-    tx.all<{ program_id: string; external_charge_id: string }>(sql`
-      select g.program_id, g.charge as external_charge_id
-      from ${chargesOf(charges)}
+    programs.byIds(tx, [...new Set(bodies.map(({ program_id }) => program_id))]),
+    lockCharges(tx, bodies),
+    tx.all<{ program_id: string; external_charge_id: string; is_recorded: boolean }>(sql`
+      select g.program_id, g.charge as external_charge_id, true as is_recorded
+      from ${chargesOf(bodies)}
       join program.sale t on ${tenant(tx)} and t.program_id = g.program_id and t.external_charge_id = g.charge and ${sales.alive}
       union all
-      select g.program_id, g.charge from ${chargesOf(charges)} join ${knownCharge(tx)}`),
-    tx.all<{ id: string; program_id: string; external_customer_id: string }>(sql`
-      select t.id, t.program_id, t.external_customer_id
+      select g.program_id, g.charge, false from ${chargesOf(bodies)} join ${knownCharge(tx)}`),
+    tx.all<{ program_id: string; external_id: string }>(sql`
+      with unknown as materialized (
+        select distinct g.program_id, g.external_id from ${named} where not exists (select from program.customer t where ${hasId})
+      )
+      select u.program_id, u.external_id from unknown u
+      where pg_try_advisory_xact_lock(hashtextextended(u.program_id || ' ' || u.external_id, 1))`),
+    tx.all<{ id: string; program_id: string; external_id: string }>(sql`
+      select t.id, t.program_id, t.external_customer_id as external_id from ${named} join program.customer t on ${hasId}`),
+    tx.all<Coupon & { nth: number }>(sql`
+      select g.nth, c.id as coupon_id, c.partner_id
       from unnest(
-        ${external.map(({ body }) => body.program_id)}::text[], ${external.map(({ body }) => body.external_customer_id)}::text[]
-      ) as g (program_id, external_id)
-      join program.customer t on ${tenant(tx)} and t.program_id = g.program_id and t.external_customer_id = g.external_id and ${customers.alive}`),
+        ${by_coupon.map(({ nth }) => nth)}::integer[], ${couponsOf('program_id')}::text[], ${couponsOf('coupon_external_id')}::text[],
+        ${couponsOf('occurred_at')}::timestamptz[]
+      ) as g (nth, program_id, external_id, at)
+      join program.coupon c on c.organization_id = ${tx.organization_id} and c.program_id = g.program_id and c.external_id = g.external_id
+        and c.deleted_at is null and ${wasActive(sql`g.at`)}`),
   ]);
 }
 
 /**
- * The customers and the programs, without the charges that are recorded, or come twice. A customer whom somebody else has locked is left: one
- * sale waits for that, and not all.
+ * The payers, without the charges that are recorded, or come twice. A customer whom somebody else has locked is left: one sale waits for that, and
+ * not all.
  */
 async function nameAll(
   tx: Tx,
   items: Item[],
-  [known_programs, , charges, by_external_id]: Names,
+  [known_programs, , charges, free, by_external_id, coupons]: Names,
   left: Left,
 ): Promise<Named[]> {
   const ids = [...items.flatMap(({ body }) => body.customer_id ?? []), ...by_external_id.map(({ id }) => id)];
@@ -172,90 +255,285 @@ async function nameAll(
     where ${tenant(tx)} and t.id = any(${[...new Set(ids)]}) and ${customers.alive} order by t.id ${lockOf(true)} skip locked`);
   const by_program = new Map(known_programs.map((program) => [program.id, program as unknown as Program]));
   const by_id = new Map(locked.map((customer) => [customer.id, customer]));
-  const by_external = new Map(
-    locked.map((customer) => [keyOf(customer.program_id, customer.external_customer_id ?? ''), customer]),
-  );
-  const taken = new Set(charges.map((charge) => keyOf(charge.program_id, charge.external_charge_id)));
+  const id_of = new Map(by_external_id.map(({ program_id, external_id, id }) => [keyOf(program_id, external_id), id]));
+  const is_free = new Set(free.map(({ program_id, external_id }) => keyOf(program_id, external_id)));
+  const coupon_of = new Map(coupons.map((coupon) => [coupon.nth, coupon]));
+  const [recorded, repeated] = [true, false].map(
+    (which) =>
+      new Set(
+        charges
+          .filter(({ is_recorded }) => is_recorded === which)
+          .map(({ program_id, external_charge_id }) => keyOf(program_id, external_charge_id)),
+      ),
+  ) as [Set<string>, Set<string>];
+  /** Whose the payers are after the sales so far, and whether they have paid. */
+  const partner_of = new Map<string, { bound: string | undefined; paid: boolean }>();
   return items.flatMap((item) => {
-    const { body } = item;
-    const charge = keyOf(body.program_id, body.external_charge_id);
-    const program = by_program.get(body.program_id);
-    const customer =
-      body.customer_id === undefined
-        ? by_external.get(keyOf(body.program_id, body.external_customer_id ?? ''))
-        : by_id.get(body.customer_id);
-    const isTaken = taken.has(charge);
-    taken.add(charge);
-    if (isTaken || !isPlain(body) || !program || customer?.program_id !== program.id) return left.add(body);
-    if (left.has(customer) || !saysNothingNew(customer, body)) return left.add(body);
-    return [{ ...item, program, customer, partner_id: body.partner_id ?? customer.partner_id }];
+    const { body, nth } = item;
+    const { program_id, customer_id, click_id } = body;
+    const external_id = externalIdOf(body);
+    const key = external_id === undefined ? undefined : keyOf(program_id, external_id);
+    const charge = keyOf(program_id, body.external_charge_id);
+    const program = by_program.get(program_id);
+    const id = customer_id ?? (key && id_of.get(key));
+    const customer = id === undefined ? undefined : by_id.get(id);
+    if (recorded.has(charge)) return []; // it is refused, and changes nothing
+    const isRepeated = repeated.has(charge);
+    repeated.add(charge);
+    const isOther = customer_id !== undefined && key !== undefined && id_of.get(key) !== customer_id;
+    const isKnown = id === undefined ? key === undefined || is_free.has(key) : customer?.program_id === program_id;
+    if (isRepeated || click_id !== undefined || !program || isOther || !isKnown) return left.add(body);
+    const coupon = coupon_of.get(nth);
+    const payer = customer?.id ?? key;
+    const known = { bound: customer?.partner_id, paid: Boolean(customer?.converted_at) };
+    const { bound, paid } = (payer && partner_of.get(payer)) || known;
+    const by_coupon = paid || body.partner_id !== undefined ? undefined : coupon?.partner_id;
+    const partner_id = body.partner_id ?? by_coupon ?? bound;
+    if (payer && (customer || partner_id))
+      partner_of.set(payer, { bound: by_coupon ?? bound ?? partner_id, paid: true });
+    return [{ ...item, program, customer, key: payer, coupon, partner_id }];
   });
 }
 
 const later = (at: string, by_ms: number): string => new Date(Date.parse(at) + by_ms).toISOString();
 
-async function decide(tx: Tx, named: Named[], left: Left): Promise<Decided[]> {
+/** The facts that sales are decided by, and what those before in the list have made of them. */
+interface Facts {
+  partners: Map<string, Partner>;
+  times: Map<string, Times>;
+  /** The payers, by their keys, as their sales in the list have left them. */
+  payers: Map<string, { customer: Customer; last_at: string }>;
+  /** The payments of customers by rules, in the list. */
+  payments: Map<string, number>;
+  /** The payers whom sales named that nobody is credited with. */
+  named_before: Set<string>;
+  months: Months;
+}
+
+/** The months of partners that decide on rates, as the sales of the list have left them. */
+class Months {
+  readonly #found = new Map<string, Month>();
+
+  /** Returns what the list has sold in the month of a sale, and whether the sale comes after all of that. */
+  before(sale: SaleDraft): { unwritten: NonNullable<Terms['unwritten']>; is_last: boolean } {
+    const month = this.#found.get(monthOf(sale));
+    const unwritten = {
+      sales_count: month?.sales_count ?? 0,
+      revenue_minor: month?.revenue.get(sale.currency) ?? 0,
+    };
+    return { unwritten, is_last: !month || comparePlaces(placeIn(sale), placeIn(month.last)) > 0 };
+  }
+
+  add(sale: SaleDraft): void {
+    const month = this.#found.get(monthOf(sale)) ?? {
+      ...{ first: sale, last: sale, sales_count: 0, revenue: new Map(), is_ordered: true },
+    };
+    const { is_last } = this.before(sale);
+    if (is_last) month.last = sale;
+    if (comparePlaces(placeIn(sale), placeIn(month.first)) < 0) month.first = sale;
+    month.is_ordered &&= is_last;
+    month.sales_count += 1;
+    month.revenue.set(sale.currency, (month.revenue.get(sale.currency) ?? 0) + sale.amount_minor);
+    this.#found.set(monthOf(sale), month);
+  }
+
+  /** Has the months corrected in which the order of the sales is another one, or sales come later. To be called before the sales are written. */
+  async correct(tx: Tx): Promise<void> {
+    const months = [...this.#found.values()].map(
+      ({ first, is_ordered }) => [{ ...first, partner_id: first.partner_id as string }, is_ordered] as const,
+    );
+    await together(
+      months.map(([first, is_ordered]) => (is_ordered ? correctTiersAfter(tx, first) : correctTiersIn(tx, first))),
+    );
+  }
+}
+
+interface Month {
+  first: SaleDraft;
+  last: SaleDraft;
+  is_ordered: boolean;
+  sales_count: number;
+  revenue: Map<string, number>;
+}
+
+const monthOf = ({ partner_id, occurred_at }: SaleDraft): string => `${partner_id} ${occurred_at.slice(0, 7)}`;
+
+async function decide(tx: Tx, named: Named[], left: Left, months: Months): Promise<Recorded[]> {
   if (named.length === 0) return [];
-  const [times, locked, terms_of_all] = await together([
-    lastSalesOf(tx, [...new Set(named.map(({ customer }) => customer.id))]),
+  const credited = named.filter(({ partner_id }) => partner_id !== undefined);
+  const [times, locked, found, unknown] = await together([
+    lastSalesOf(tx, unique(named.map(({ customer }) => customer?.id))),
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
-      where ${tenant(tx)} and t.id = any(${[...new Set(named.map(({ partner_id }) => partner_id))]}) and ${partners.alive}
+      where ${tenant(tx)} and t.id = any(${unique(named.flatMap(({ partner_id, coupon, customer }) => [partner_id, coupon?.partner_id, customer?.partner_id]))}) and ${partners.alive}
       order by t.id ${lockOf('share')} skip locked`),
     termsOf(
       tx,
-      named.map(({ program, customer, partner_id }) => ({
-        ...{ program_id: program.id, partner_id, customer_id: customer.id },
+      credited.map(({ program, customer, partner_id }) => ({
+        ...{ program_id: program.id, partner_id: partner_id as string, customer_id: customer?.id },
         came_by: visitedBy(customer),
       })),
     ),
+    namedBefore(tx, named),
   ]);
-  const by_id = new Map(locked.map((partner) => [partner.id, partner]));
-  const last_of = new Map<string, string>();
-  const decided: Decided[] = [];
-  for (const [nth, one] of named.entries()) {
-    const { customer, body } = one;
-    const terms = terms_of_all[nth] as Terms;
-    const { last_at = '', refunded_at = null } = times.get(customer.id) ?? {};
-    const first_sale_at = customer.converted_at;
-    const partner = by_id.get(one.partner_id);
-    const last = [last_at, last_of.get(customer.id) ?? ''].sort().at(-1) as string;
-    const at = body.occurred_at ?? (last < tx.now ? tx.now : later(last, 1));
-    const isAlone =
-      (!last_of.has(customer.id) && (refunded_at === null || refunded_at < at)) ||
-      terms.rules.every(({ max_payments }) => max_payments === null);
-    // At the same millisecond the ids of the charges decide, which record_sale.ts compares.
-    const isFurther =
-      first_sale_at !== null && at > last && (body.occurred_at !== undefined || last < later(tx.now, 1_000));
-    const outcome =
-      partner && isFurther && isAlone && !left.has(customer)
-        ? await decideOne(tx, one, { partner, first_sale_at, at }, terms)
-        : undefined;
-    last_of.set(customer.id, at);
-    if (outcome) decided.push({ nth: one.nth, request_id: one.request_id, program: one.program, ...outcome });
-    else left.add(body);
+  const terms_of = new Map(credited.map((one, nth) => [one, found[nth] as Terms]));
+  const facts = {
+    partners: new Map(locked.map((partner) => [partner.id, partner])),
+    ...{ times, payers: new Map(), payments: new Map(), named_before: unknown, months },
+  };
+  const decided: Recorded[] = [];
+  for (const one of named) {
+    const terms = terms_of.get(one);
+    const isLeft = left.hasPayer(one) || (hasTiers(terms) && left.hasPartner(one));
+    const outcome = isLeft ? undefined : await decideOne(tx, one, terms, facts);
+    if (outcome) {
+      note(one, outcome, facts);
+      decided.push(outcome);
+    } else left.add(one.body, one.key);
   }
   return decided;
 }
 
-/** @returns undefined for what is left: it is to be refused, the partner's own, or depends on the partner's month */
+const hasTiers = (terms: Terms | undefined): boolean => terms?.rules.some(({ tiers }) => tiers.length > 0) ?? false;
+
+const unique = (ids: (string | undefined)[]): string[] => [...new Set(ids.filter((id) => id !== undefined))];
+
+/** The keys of payers who are not known, and whom sales name that nobody is credited with. */
+async function namedBefore(tx: Tx, named: Named[]): Promise<Set<string>> {
+  const unknown = named.filter(({ customer, key }) => !customer && key !== undefined);
+  if (unknown.length === 0) return new Set();
+  const found = await tx.all<{ program_id: string; external_id: string }>(sql`
+    select distinct t.program_id, t.decision ->> 'unknown_customer' as external_id
+    from program.sale t
+    where ${tenant(tx)} and t.program_id = any(${unique(unknown.map(({ program }) => program.id))}) and t.customer_id is null and t.deleted_at is null
+      and t.decision ->> 'unknown_customer' = any(${unknown.map(({ body }) => externalIdOf(body))})`);
+  return new Set(found.map(({ program_id, external_id }) => keyOf(program_id, external_id)));
+}
+
+/** @returns undefined for what is left: it is late, to be refused, the partner's own, or depends on the partner's month */
 async function decideOne(
   tx: Tx,
-  { body, program, customer }: Named,
-  { partner, first_sale_at, at }: { partner: Partner; first_sale_at: string; at: string },
-  terms: Terms,
-): Promise<Pick<Decided, 'draft' | 'partner' | 'earned'> | undefined> {
-  if (partner.program_id !== program.id || terms.rules.some(({ tiers }) => tiers.length > 0)) return undefined;
-  if (await ownPurchaseBy(tx, program, partner, { email: customer.email })) return undefined;
+  one: Named,
+  terms: Terms | undefined,
+  { partners, times, payers, payments, named_before, months }: Facts,
+): Promise<Recorded | undefined> {
+  const { program, body, key, nth, request_id, partner_id } = one;
+  const before = key === undefined ? undefined : payers.get(key);
+  const customer = before?.customer ?? one.customer;
+  const { refunded_at = null } = (one.customer && times.get(one.customer.id)) ?? {};
+  const place = placeAfter(tx, body, customer, { ...times.get(one.customer?.id ?? ''), ...before });
+  if (!place || (customer && !saysNothingNew(customer, body))) return undefined;
+  const candidates = candidatesOf(one, customer, partners);
+  if (!candidates) return undefined;
+  const payer = customer ? { customer } : {};
+  const credit = await creditBy(tx, program, body, { payer, as_of: payer, place, candidates });
+  const { attribution } = credit;
+  if (credit.own_purchase || attribution?.partner.id !== partner_id) return undefined;
+  if (place.is_first_sale && attribution && program.auto_enrol_customers) return undefined;
+  if (!customer && attribution && body.occurred_at !== undefined && key && named_before.has(key)) return undefined;
+  const isLimited = terms?.rules.some(({ max_payments }) => max_payments !== null);
+  if (isLimited && refunded_at !== null && refunded_at >= place.at) return undefined;
   try {
-    const by = body.partner_id === undefined ? ('customer' as const) : ('partner_id' as const);
-    const attribution = { partner, tracked_by: customer.tracked_by, by };
-    const draft = draftOf(tx, body, { attribution, place: { at, is_first_sale: false } }, customer.id, terms.came_by);
-    const earning = await earnedBy(tx, program, draft, { partner, first_sale_at }, terms);
-    const decision = decisionOf({ attribution, candidates: { [by]: partner.id } }, earning);
-    return { draft: { ...draft, decision }, partner, earned: earning.outcome };
+    const draft = draftOf(tx, body, credit, customer?.id ?? null, terms?.came_by ?? nothing_visited);
+    const by = attribution && { partner: attribution.partner, first_sale_at: place.first_sale_at };
+    const { unwritten, is_last } = months.before(draft);
+    // A sale without a time counts those that are recorded before it, in whatever order.
+    if (hasTiers(terms) && !is_last && body.occurred_at !== undefined) return undefined;
+    const earning =
+      by && terms && (await earnedBy(tx, program, draft, by, { ...paidBefore(terms, customer, payments), unwritten }));
+    const decided = { program, body, payer, credit, draft, earning };
+    const buyer = buyerOf(decided);
+    const made =
+      buyer && attribution && !customer
+        ? customerRow(tx, program, attribution, fieldsOfNew(body, buyer.id, tx.now))
+        : undefined;
+    return { ...decided, item: { nth, body, request_id: request_id ?? null }, buyer, made };
   } catch (problem) {
     if (problem instanceof Problem) return undefined;
     throw problem;
   }
 }
+
+/** @returns undefined where a partner is another program's, deleted, or locked by somebody else */
+function candidatesOf(
+  { program, body, coupon }: Named,
+  customer: Customer | undefined,
+  partners: Map<string, Partner>,
+): Possible | undefined {
+  const named = body.partner_id === undefined ? undefined : partners.get(body.partner_id);
+  const of_coupon = coupon && partners.get(coupon.partner_id);
+  const of_customer = customer && partners.get(customer.partner_id);
+  if ((body.partner_id !== undefined && named?.program_id !== program.id) || (coupon && !of_coupon)) return undefined;
+  if (!named && customer && !of_customer) return undefined;
+  return {
+    named: named && namedBy(named),
+    by_coupon: coupon && of_coupon && couponBy({ coupon_id: coupon.coupon_id, partner: of_coupon }, program),
+    by_customer:
+      named || !customer || !of_customer
+        ? undefined
+        : { partner: of_customer, tracked_by: customer.tracked_by, by: 'customer' },
+  };
+}
+
+/** @returns the place after all other sales of the customer; undefined where there is none, or it cannot be told */
+function placeAfter(
+  tx: Tx,
+  { occurred_at, external_charge_id: charge }: NewSale,
+  customer: Customer | undefined,
+  { last_at, known_from }: Partial<Times>,
+): CustomerPlace | undefined {
+  const last = last_at ?? '';
+  const at = occurred_at ?? (last < tx.now ? tx.now : later(last, 1));
+  const place = placeOfUnknown({ at, charge });
+  if (!customer) return place;
+  const { converted_at } = customer;
+  // At the same millisecond the ids of the charges decide, which record_sale.ts compares.
+  const isLast = at > last && (occurred_at !== undefined || last < later(tx.now, 1_000));
+  if (!isLast || at <= (converted_at ?? known_from ?? '')) return undefined;
+  if (converted_at === null) return last === '' ? place : undefined;
+  return { ...place, is_first_sale: false, first_sale_at: converted_at };
+}
+
+const paymentOf = (customer_id: string, rule_id: string): string => `${customer_id} ${rule_id}`;
+
+/** Adds the payments of the list to those before it. */
+const paidBefore = (terms: Terms, customer: Customer | undefined, payments: Facts['payments']): Terms =>
+  customer
+    ? {
+        ...terms,
+        rules: terms.rules.map((rule) => ({
+          ...rule,
+          payments: rule.payments + (payments.get(paymentOf(customer.id, rule.id)) ?? 0),
+        })),
+      }
+    : terms;
+
+/** Notes what a sale changes for those after it in the list. */
+function note(
+  { key }: Named,
+  { payer, credit, draft, earning, buyer, made }: Recorded,
+  { payers, payments, named_before, months }: Facts,
+): void {
+  if (earning?.has_tiers) months.add(draft);
+  if (!buyer) {
+    if (key !== undefined) named_before.add(key);
+    return;
+  }
+  const earned = earning?.outcome;
+  if (earned?.outcome === 'commission' && earned.rule_id !== null && earned.amount_minor > 0) {
+    const payment = paymentOf(buyer.id, earned.rule_id);
+    payments.set(payment, (payments.get(payment) ?? 0) + 1);
+  }
+  if (key === undefined) return;
+  const paid = credit.place.is_first_sale && payer.customer ? firstPayment(payer.customer, draft) : {};
+  const customer = { ...(payer.customer ?? asRecord(made ?? {})), ...credit.binding, ...defined(paid) } as Customer;
+  payers.set(key, { customer, last_at: draft.occurred_at });
+}
+
+const asRecord = (row: object): object => ({
+  ...Object.fromEntries(Object.keys(customers.record.shape).map((field) => [field, null])),
+  ...defined(row),
+});
+
+const defined = (row: object): object =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));

@@ -29,6 +29,8 @@ export interface Terms {
   rules: (Rule & { payments: number })[];
   tag_ids: string[];
   came_by: CameBy;
+  /** The sales of the partner's month before the sale that are decided and not yet written. */
+  unwritten?: NonNullable<PlaceFacts['month']>;
 }
 
 /** The partner who is credited with the sale, and the place of the sale among those of its customer. */
@@ -199,7 +201,16 @@ export async function factsOf(
   const facts: PlaceFacts = { is_first_sale: sale.is_first_sale, first_sale_at, payments };
   const rule_id = choiceBy(program, sale, partner, facts, terms)?.rule_id;
   const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
-  return isTiered ? { ...facts, month: await partnerMonth(tx, sale) } : facts;
+  if (!isTiered) return facts;
+  const { sales_count, revenue_minor } = await partnerMonth(tx, sale);
+  const { unwritten = { sales_count: 0, revenue_minor: 0 } } = terms;
+  return {
+    ...facts,
+    month: {
+      sales_count: sales_count + unwritten.sales_count,
+      revenue_minor: Math.min(revenue_minor + unwritten.revenue_minor, Number.MAX_SAFE_INTEGER),
+    },
+  };
 }
 
 /** Returns the rule that is chosen, and the rate of its tier, if the place of the sale had these facts. */

@@ -197,8 +197,20 @@ export async function createCustomer(
   attribution: Attribution,
   fields: CustomerFields,
 ): Promise<Customer> {
-  const { partner, referral, coupon_id, tracked_by } = attribution;
-  const customer = (await customers.insert(tx, {
+  const customer = (await customers.insert(tx, customerRow(tx, program, attribution, fields))) as Customer;
+  assessLater(tx, 'customer', customer.id);
+  releaseCustomer(tx, program, customer);
+  return customer;
+}
+
+/** The columns of a new customer. */
+export function customerRow(
+  tx: Tx,
+  program: Program,
+  { partner, referral, coupon_id, tracked_by }: Attribution,
+  fields: CustomerFields,
+) {
+  return {
     ...fields,
     id: fields.id ?? newId('cus'),
     program_id: program.id,
@@ -207,17 +219,18 @@ export async function createCustomer(
     link_id: referral?.link_id,
     coupon_id,
     processor: program.processor,
-    status: fields.status ?? 'lead',
+    status: fields.status ?? ('lead' as const),
     tracked_by,
     lead_at: tx.now,
-  })) as Customer;
-  assessLater(tx, 'customer', customer.id);
-  releaseCustomer(tx, program, customer);
-  return customer;
+  };
 }
 
 /** Has worked on what a billing processor sent about the customer before, now that a partner is credited. */
-export function releaseCustomer(tx: Tx, { id, processor }: Program, { external_customer_id }: Customer): void {
+export function releaseCustomer(
+  tx: Tx,
+  { id, processor }: Program,
+  { external_customer_id }: Pick<Customer, 'external_customer_id'>,
+): void {
   if (processor !== null && external_customer_id !== null) releaseLater(tx, id, [external_customer_id]);
 }
 

@@ -63,6 +63,24 @@ export async function creditOf(
   const place = customer && found.has_later ? await placeAmongLocked(tx, customer, found, claim) : found;
   const as_of = await payerAsOf(tx, program, claim, payer, place);
   const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of, coupon);
+  return creditBy(tx, program, claim, { payer, as_of, place, candidates });
+}
+
+/** The facts by which a sale is credited. */
+export interface Grounds {
+  payer: Payer;
+  /** Who paid, as of the time of the sale. */
+  as_of: Payer;
+  place: CustomerPlace;
+  candidates: Possible;
+}
+
+export async function creditBy(
+  tx: Tx,
+  program: Program,
+  claim: Claim,
+  { payer, as_of, place, candidates }: Grounds,
+): Promise<Credit> {
   const chosen = chosenOf(candidates, place.is_first_sale);
   const own_purchase = await ownPurchase(tx, program, claim, as_of, chosen);
   const attribution = own_purchase ? undefined : chosen;
@@ -152,7 +170,7 @@ export const likelyPartner = (
 type Credited = Attribution & { by: CreditedBy };
 
 /** The partners who may be credited, each locked until the sale is recorded. A deleted one earns nothing. */
-interface Possible {
+export interface Possible {
   named?: Credited | undefined;
   by_coupon?: Credited | undefined;
   /** The partner of the customer, or else of the click: a click credits nobody where the customer is known. */
@@ -202,11 +220,7 @@ async function candidatesOf(
     partner_id === undefined ? undefined : partnerOf(tx, program, partner_id, 'share'),
     partner_id === undefined ? broughtBy(tx, payer) : undefined,
   ]);
-  return {
-    named: partner && { partner, tracked_by: 'api', by: 'partner_id' },
-    by_coupon: coupon && creditedBy(coupon, program),
-    by_customer,
-  };
+  return { named: partner && namedBy(partner), by_coupon: coupon && couponBy(coupon, program), by_customer };
 }
 
 async function broughtBy(tx: Tx, { customer, referred }: Payer): Promise<Credited | undefined> {
@@ -240,8 +254,11 @@ export async function findCoupon(
   return { coupon_id, partner };
 }
 
+/** By the sale itself. */
+export const namedBy = (partner: Partner): Credited => ({ partner, tracked_by: 'api', by: 'partner_id' });
+
 /** By a coupon of a partner who can earn, unless the program is paused. */
-const creditedBy = ({ coupon_id, partner }: NamedCoupon, program: Program): Credited | undefined =>
+export const couponBy = ({ coupon_id, partner }: NamedCoupon, program: Program): Credited | undefined =>
   allows(program_states, program.status, 'refer') && allows(partner_states, partner.status, 'earn')
     ? { partner, tracked_by: 'coupon', coupon_id, by: 'coupon' }
     : undefined;
@@ -262,25 +279,29 @@ async function ownPurchase(
   return ownPurchaseBy(tx, program, attribution.partner, { email, click });
 }
 
-interface Times {
-  last_at: string;
+export interface Times {
+  /** The last payment. */
+  last_at: string | null;
+  /** The last full refund. */
   refunded_at: string | null;
+  /** The time of the sale that recorded the customer, if it was sent with one. */
+  known_from: string | null;
 }
 
-/** Reads the time of the last payment of customers, and of their last full refund. By indexes: of however many sales, a few are read. */
+/** Reads what was last of customers. By indexes: of however many sales, a few are read. */
 export async function lastSalesOf(tx: Tx, customer_ids: string[]): Promise<Map<string, Times>> {
   const found = await tx.all<Times & { customer_id: string }>(sql`
     select
-      g.customer_id, l.occurred_at as last_at, (
+      c.id as customer_id, c.known_from, (
+        select t.occurred_at from program.sale t
+        where ${tenant(tx)} and t.customer_id = c.id and t.deleted_at is null
+        order by t.occurred_at desc limit 1
+      ) as last_at, (
         select t.refunded_at from program.sale t
-        where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null and t.status = 'refunded'
+        where ${tenant(tx)} and t.customer_id = c.id and t.deleted_at is null and t.status = 'refunded'
         order by t.refunded_at desc limit 1
       ) as refunded_at
-    from unnest(${customer_ids}::text[]) as g (customer_id)
-    cross join lateral (
-      select t.occurred_at from program.sale t
-      where ${tenant(tx)} and t.customer_id = g.customer_id and t.deleted_at is null
-      order by t.occurred_at desc limit 1
-    ) l`);
+    from program.customer c
+    where c.organization_id = ${tx.organization_id} and c.id = any(${customer_ids})`);
   return new Map(found.map(({ customer_id, ...times }) => [customer_id, times]));
 }

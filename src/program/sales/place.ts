@@ -19,6 +19,10 @@ export const isBefore = ({ at, charge }: Place | Located, sale?: Sql): Sql =>
 /** Selects the sales `t` after a place. */
 export const isAfter = ({ at, charge }: Place | Located): Sql => sql`${placeOfRow()} > (${at}::timestamptz, ${charge})`;
 
+/** Compares places as Postgres does: ids by their bytes. */
+export const comparePlaces = (a: Place, b: Place): number =>
+  a.at === b.at ? Buffer.compare(Buffer.from(a.charge), Buffer.from(b.charge)) : a.at < b.at ? -1 : 1;
+
 /** A place whose time is a column. */
 interface Located {
   at: Sql;

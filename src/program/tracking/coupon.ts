@@ -180,7 +180,7 @@ export async function switchCoupon(
 }
 
 /** Selects whether a coupon `c` was active at a time. @param at left out: now */
-export const wasActive = (at?: string): Sql => sql`coalesce((
+export const wasActive = (at?: string | Sql): Sql => sql`coalesce((
   select s.active from program.coupon_switch s
   where s.organization_id = c.organization_id and s.coupon_id = c.id and s.at <= coalesce(${at ?? null}::timestamptz, statement_timestamp())
   order by s.at desc limit 1
