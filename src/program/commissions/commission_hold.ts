@@ -3,7 +3,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { requireState, text } from '../../core/values/fields.ts';
 import { changeCommission, commissions } from './commission.ts';
 import { underChange } from './commission_change.ts';
-import { by_dispute, releaseCommission } from './disputed.ts';
+import { by_dispute, isDisputed, releaseCommission } from './disputed.ts';
 
 /** Commissions that are not paid for now. `commission.updated` tells it. */
 export const commissionHoldOperations: Operation[] = [
@@ -52,8 +52,10 @@ export const commissionHoldOperations: Operation[] = [
     async run({ tx, params }) {
       const { before } = await underChange(tx, params.id, 'release');
       requireState(
-        before.hold_reason !== by_dispute,
-        'A dispute of its sale is open. Close the dispute, and the commission is released.',
+        before.sale_id === null || !(await isDisputed(tx, before.sale_id)),
+        before.hold_reason === by_dispute
+          ? 'A dispute of its sale is open. Close the dispute, and the commission is released.'
+          : 'A dispute of its sale is open. Close the dispute first.',
       );
       return releaseCommission(tx, before);
     },

@@ -28,9 +28,7 @@ export async function followDisputes(tx: Tx, sale_id: string): Promise<void> {
     order by t.id
     for no key update of t`);
   if (of_sale.length === 0) return;
-  const { disputed } = await tx.one<{ disputed: boolean }>(
-    sql`select ${is_disputed} as disputed from (values (${tx.organization_id}, ${sale_id})) as t (organization_id, sale_id)`,
-  );
+  const disputed = await isDisputed(tx, sale_id);
   for (const commission of of_sale) {
     if (disputed && isPayable(commission))
       await changeCommission(tx, commission, { status: 'on_hold', hold_reason: by_dispute, held_at: tx.now });
@@ -46,6 +44,14 @@ export async function followDisputesOf(tx: Tx, freed: Pick<Commission, 'id'>[]):
     where ${tenant(tx)} and t.id = any(${freed.map(({ id }) => id)}) and ${is_disputed}
     order by t.sale_id`);
   for (const { sale_id } of disputed) await followDisputes(tx, sale_id);
+}
+
+/** Returns whether a dispute is open for a sale, whose commissions the caller has locked. */
+export async function isDisputed(tx: Tx, sale_id: string): Promise<boolean> {
+  const { disputed } = await tx.one<{ disputed: boolean }>(
+    sql`select ${is_disputed} as disputed from (values (${tx.organization_id}, ${sale_id})) as t (organization_id, sale_id)`,
+  );
+  return disputed;
 }
 
 /** A batch would pay it, now or when it is mature. */

@@ -176,6 +176,18 @@ t.test('by hand', async (t) => {
   t.match(await get(), { status: 'voided' });
 });
 
+t.test('what is held by hand stays so while its sale is disputed', async (t) => {
+  const { shop, sale, commission, get } = await shopWithSale();
+  const release = () => shop.merchant.request('POST', `/v1/commissions/${commission.id}/release`);
+  await shop.merchant.post(`/v1/commissions/${commission.id}/hold`);
+  const opened = await dispute(shop, sale);
+  t.match(await release(), { status: 409, body: { error: { message: /Close the dispute first/ } } });
+  t.match(await get(), { status: 'on_hold', hold_reason: 'held_by_hand' });
+  await close(shop, opened, 'won');
+  t.match(await get(), { status: 'on_hold', hold_reason: 'held_by_hand' });
+  t.match(await release(), { status: 200, body: { status: 'pending' } });
+});
+
 t.test('what cannot be', async (t) => {
   const { shop, sale } = await shopWithSale();
   const request = (body: Json) => shop.merchant.request('POST', '/v1/disputes', { sale_id: sale.id, ...body });
