@@ -11,7 +11,7 @@ import { followDisputes } from './commissions/disputed.ts';
 import type { Customer } from './customers/customer.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { raiseFlag } from './programs/raise_flag.ts';
-import { refundSale, reverseRefund } from './refund_sale.ts';
+import { refundDisputed, reverseRefund } from './refund_sale.ts';
 import {
   type Dispute,
   dispute_states,
@@ -54,7 +54,7 @@ export const disputeOperations: Operation[] = [
     path: '/v1/disputes/{id}/close',
     scope: 'sales:write',
     summary: "Records the bank's decision of a dispute.",
-    doc: '`won`: the commissions that it held are released. `lost`: the disputed amount, as far as it is not refunded, is refunded with the reason `dispute_lost` and the `external_dispute_id`, and what is left of the commissions is released. A lost dispute can still be won: its refund is reversed.',
+    doc: '`won`: the commissions that it held are released. `lost`: the disputed amount, as far as it is not refunded, is refunded as of `closed_at`, with the reason `dispute_lost` and the `external_dispute_id`, and what is left of the commissions is released. The rest of it is refunded once another refund of the sale is reversed. A lost dispute can still be won: its refund is reversed.',
     params: idParams,
     body: z.strictObject({
       outcome: z
@@ -69,10 +69,11 @@ export const disputeOperations: Operation[] = [
       const { sale, customer } = await lockSale(tx, sale_id);
       const dispute = await disputes.get(tx, params.id, { lock: true });
       const status = transition(dispute_states, dispute.status, body.outcome);
-      const refund_id = await (status === 'lost' ? lose : win)(tx, dispute, sale, customer);
-      const closed = await disputes.update(tx, dispute.id, { status, refund_id, closed_at: body.closed_at ?? tx.now });
+      // First: what its refund gives back is not taken by it again.
+      const closed = await disputes.update(tx, dispute.id, { status, closed_at: body.closed_at ?? tx.now });
+      await (status === 'lost' ? lose : win)(tx, closed, sale, customer);
       await followDisputes(tx, sale.id);
-      return closed;
+      return disputes.get(tx, dispute.id);
     },
   }),
 ];
@@ -104,8 +105,8 @@ async function openDispute(tx: Tx, sale: Sale, fields: z.infer<typeof NewDispute
   return dispute;
 }
 
-/** Refunds what is disputed and is left of the sale, unless the refund was recorded before by the id of the dispute. @returns the refund's id */
-async function lose(tx: Tx, dispute: Dispute, sale: Sale, customer: Customer | undefined): Promise<string | null> {
+/** Refunds what is disputed and is left of the sale, unless the refund was recorded before by the id of the dispute. */
+async function lose(tx: Tx, dispute: Dispute, sale: Sale, customer: Customer | undefined): Promise<void> {
   const { external_dispute_id, program_id } = dispute;
   const recorded =
     external_dispute_id === null
@@ -114,19 +115,13 @@ async function lose(tx: Tx, dispute: Dispute, sale: Sale, customer: Customer | u
           tx,
           sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_refund_id = ${external_dispute_id}`,
         );
-  if (recorded) return recorded.id;
-  const amount_minor = Math.min(dispute.amount_minor, sale.amount_minor - sale.refunded_minor);
-  if (amount_minor === 0) return null;
-  const external = external_dispute_id === null ? {} : { external_refund_id: external_dispute_id };
-  const { refund } = await refundSale(tx, sale, customer, { amount_minor, reason: 'dispute_lost', ...external });
-  return refund.id;
+  if (recorded) await disputes.update(tx, dispute.id, { refund_id: recorded.id });
+  await refundDisputed(tx, sale, customer);
 }
 
-/** Reverses the refund of a dispute that was lost, unless that is reversed already. @returns the refund's id */
-async function win(tx: Tx, dispute: Dispute, sale: Sale, customer: Customer | undefined): Promise<string | null> {
-  const { refund_id } = dispute;
-  if (refund_id === null) return null;
+/** Reverses the refund of a dispute that was lost, unless that is reversed already. */
+async function win(tx: Tx, { refund_id }: Dispute, sale: Sale, customer: Customer | undefined): Promise<void> {
+  if (refund_id === null) return;
   const refund = await refunds.get(tx, refund_id, { lock: true });
   if (refund.reversed_at === null) await reverseRefund(tx, sale, customer, refund, 'dispute_won');
-  return refund_id;
 }

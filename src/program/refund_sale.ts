@@ -16,6 +16,7 @@ import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { programs } from './programs/program.ts';
 import { releaseWaiting } from './programs/release_later.ts';
+import { type Dispute, disputes } from './sales/dispute.ts';
 import {
   NewRefund,
   type Refund,
@@ -98,18 +99,79 @@ export async function refundSale(
   const amount_minor = amountOf(fields, before);
   refuseImpossibleTime(tx, before, fields.refunded_at);
   const refund = await recordRefund(tx, before, { ...fields, amount_minor });
+  return { sale: await takeBack(tx, before, customer, refund, amount_minor), refund };
+}
+
+/** @param amount_minor what the refund takes back now */
+async function takeBack(
+  tx: Tx,
+  before: Sale,
+  customer: Customer | undefined,
+  refund: Refund,
+  amount_minor: number,
+): Promise<Sale> {
+  const { refunded_at } = refund;
   const last = before.refunded_at;
   const sale = await changeRefunded(tx, before, customer, {
     refunded_minor: before.refunded_minor + amount_minor,
-    refunded_at: last !== null && last > refund.refunded_at ? last : refund.refunded_at,
+    refunded_at: last !== null && last > refunded_at ? last : refunded_at,
   });
   if (isAttributed(sale)) {
-    emitRefund(tx, sale, refund);
+    emitRefund(tx, sale, { amount_minor, refunded_at });
     await followRefunds(tx, sale, customer, 'sale_refunded', refund);
-    await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
+    await correctSalesAfterRefund(tx, before, sale, refunded_at);
   }
-  return { sale, refund };
+  return sale;
 }
+
+/** A lost dispute that has not taken all of its amount. */
+interface Lacking extends Pick<Dispute, 'id' | 'amount_minor' | 'external_dispute_id' | 'refund_id'> {
+  closed_at: string;
+  taken_minor: number;
+}
+
+/**
+ * Refunds what lost disputes have not taken, as far as something is left of the sale: also once a refund is reversed that left nothing. A refund of a
+ * dispute that was reversed, or that a request recorded, stays as it is.
+ * @param sale locked, after its customer
+ */
+export async function refundDisputed(tx: Tx, sale: Sale, customer: Customer | undefined): Promise<void> {
+  const lacking = await tx.all<Lacking>(sql`
+    select t.id, t.amount_minor, t.external_dispute_id, t.refund_id, t.closed_at, coalesce(r.amount_minor, 0) as taken_minor
+    from program.dispute t
+    left join program.refund r on r.organization_id = t.organization_id and r.id = t.refund_id
+    where ${tenant(tx)} and t.sale_id = ${sale.id} and t.status = 'lost' and t.deleted_at is null
+      and (r.id is null or r.reason = ${dispute_lost} and r.reversed_at is null and r.amount_minor < t.amount_minor)
+    order by t.closed_at, t.id`);
+  let after = sale;
+  for (const dispute of lacking) {
+    const left = after.amount_minor - after.refunded_minor;
+    const amount_minor = Math.min(dispute.amount_minor - dispute.taken_minor, left);
+    if (amount_minor > 0) after = await refundOne(tx, after, customer, dispute, amount_minor);
+  }
+}
+
+async function refundOne(
+  tx: Tx,
+  sale: Sale,
+  customer: Customer | undefined,
+  { id, external_dispute_id, refund_id, closed_at, taken_minor }: Lacking,
+  amount_minor: number,
+): Promise<Sale> {
+  if (refund_id !== null) {
+    const refund = await refunds.update(tx, refund_id, { amount_minor: taken_minor + amount_minor });
+    return takeBack(tx, sale, customer, refund, amount_minor);
+  }
+  const refunded_at = closed_at < sale.occurred_at ? sale.occurred_at : closed_at;
+  const external = external_dispute_id === null ? {} : { external_refund_id: external_dispute_id };
+  const fields = { amount_minor, reason: dispute_lost, refunded_at, ...external };
+  const refunded = await refundSale(tx, sale, customer, fields);
+  await disputes.update(tx, id, { refund_id: refunded.refund.id });
+  return refunded.sale;
+}
+
+/** The `reason` of the refund of a lost dispute. */
+const dispute_lost = 'dispute_lost';
 
 /**
  * Takes a refund back that stands.
@@ -134,6 +196,7 @@ export async function reverseRefund(
     await followRefunds(tx, sale, customer, 'refund_reversed', refund);
     await correctSalesAfterRefund(tx, before, sale, refund.refunded_at);
   }
+  await refundDisputed(tx, sale, customer);
   await retryRefunds(tx, sale);
   return refund;
 }

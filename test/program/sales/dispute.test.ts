@@ -108,6 +108,56 @@ t.test('one that is lost refunds the sale, and one that is won after that gives 
   t.match(await shop.merchant.get(`/v1/customers/${customer.id}`), { status: 'active' });
 });
 
+t.test('one that is lost takes its amount, in whichever order a refund of the sale fails', async (t) => {
+  const cases = [
+    { refunded: 10_000, disputed: 10_000 },
+    { refunded: 6_000, disputed: 7_000 },
+  ];
+  for (const { refunded, disputed } of cases)
+    for (const order of ['fails lost', 'lost fails']) {
+      const { shop, sale } = await shopWithSale({ occurred_at: '2026-01-05T10:00:00.000Z' });
+      await shop.refund(sale, { amount_minor: refunded, refunded_at: '2026-01-10T00:00:00.000Z' });
+      const [refund] = await shop.list('refunds');
+      const opened = await dispute(shop, sale, { amount_minor: disputed });
+      const steps: Record<string, () => Promise<Json>> = {
+        fails: () => shop.merchant.post(`/v1/refunds/${refund?.id}/reverse`),
+        lost: () => close(shop, opened, 'lost'),
+      };
+      for (const step of order.split(' ')) await steps[step]?.();
+      const { refund_id } = await shop.merchant.get(`/v1/disputes/${opened.id}`);
+      const taken = { amount_minor: disputed, external_refund_id: opened.external_dispute_id, reversed_at: null };
+      t.match(await shop.merchant.get(`/v1/refunds/${refund_id}`), taken, order);
+      t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: disputed }, order);
+      const earned = (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor);
+      t.same(earned, disputed === 10_000 ? [] : [600], order);
+      await close(shop, opened, 'won');
+      t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 0, status: 'paid' }, order);
+      t.match(await shop.commissionsOf(sale), [{ amount_minor: 2_000 }], order);
+    }
+});
+
+t.test('a refund of a lost dispute that a request reverses is not made again', async (t) => {
+  const { shop, sale } = await shopWithSale();
+  const { refund_id } = await close(shop, await dispute(shop, sale, { amount_minor: 4_000 }), 'lost');
+  await shop.refund(sale, { amount_minor: 6_000 });
+  for (const { id } of await shop.list('refunds')) await shop.merchant.post(`/v1/refunds/${id}/reverse`);
+  t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 0 });
+  t.match(await shop.merchant.get(`/v1/refunds/${refund_id}`), { reversed_at: String });
+});
+
+t.test('the refund of a lost dispute is of when it was decided, and not before the sale', async (t) => {
+  for (const [closed_at, refunded_at] of [
+    ['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2025-12-01T10:00:00.000Z', '2026-01-05T10:00:00.000Z'],
+  ]) {
+    const { shop, sale } = await shopWithSale({ occurred_at: '2026-01-05T10:00:00.000Z' });
+    const { id } = await dispute(shop, sale);
+    const closed = await shop.merchant.post(`/v1/disputes/${id}/close`, { outcome: 'lost', closed_at });
+    t.match(await shop.merchant.get(`/v1/refunds/${closed.refund_id}`), { refunded_at });
+    t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_at });
+  }
+});
+
 t.test('of a paid commission, a lost dispute is clawed back, and a reversal pays it again', async (t) => {
   const { shop, customer, sale, commission, get } = await shopWithSale();
   await shop.pay(commission);
