@@ -1,5 +1,5 @@
 /** Refunds and disputes of payments at a processor: by the operations of the API, each once. */
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { operationOf, perform } from '../../core/resource/perform.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -67,8 +67,9 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
   const sale = await saleOf(applying, fact.of, fact.currency);
   if (isOutcome(sale)) return sale;
   const known = await findKnown(applying, external_refund_id);
-  if (known?.object_id && (status === 'succeeded' || known.state === 'failed')) return done(known.object_id);
-  const recorded = known?.object_id ?? (await recordedBefore(applying, sale, fact));
+  const standing = await refundOf(applying, sql`t.id = ${known?.object_id ?? null}`);
+  if (standing && (status === 'succeeded' || known?.state === 'failed')) return done(standing.id);
+  const recorded = standing?.id ?? (await recordedBefore(applying, sale, fact));
   if (status === 'failed') {
     if (recorded) return reversed(applying, sale, recorded, fact);
     // If it never succeeded, nothing was taken; if a request or an event is still to tell it, it is taken and given back then.
@@ -85,26 +86,28 @@ export async function applyRefund(applying: Applying, fact: Extract<Fact, { kind
 
 /** The refund that a request recorded: by the processor's id, or without an id, which it gets. */
 async function recordedBefore(
-  { tx, program }: Applying,
+  applying: Applying,
   { id }: Sale,
   { external_refund_id, amount_minor, refunded_at: at }: Extract<Fact, { kind: 'refund' }>,
 ): Promise<string | undefined> {
+  const { tx } = applying;
   const { sale } = await lockSale(tx, id);
-  const named = await refundOf(tx, program.id, external_refund_id);
+  const named = await refundOf(applying, hasId(external_refund_id));
   return (named ?? (await nameRefund(tx, sale, { amount_minor, at: after(sale, at) }, external_refund_id)))?.id;
 }
 
-const refundOf = (tx: Tx, program_id: string, external_refund_id: string): Promise<Refund | undefined> =>
-  refunds.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_refund_id = ${external_refund_id}`,
-  );
+/** A refund that did not go with its sale. */
+const refundOf = ({ tx, program }: Applying, which: Sql): Promise<Refund | undefined> =>
+  refunds.find(tx, sql`${tenant(tx)} and t.program_id = ${program.id} and ${which}`);
+
+const hasId = (external_refund_id: string): Sql => sql`t.external_refund_id = ${external_refund_id}`;
 
 async function refunded(
-  { tx, program, by, services }: Applying,
+  applying: Applying,
   sale: Sale,
   { external_refund_id, of, amount_minor, reason, refunded_at }: Extract<Fact, { kind: 'refund' }>,
 ): Promise<string | Outcome> {
+  const { tx, by, services } = applying;
   const body = definite({ amount_minor, external_refund_id, reason, refunded_at: after(sale, refunded_at) });
   const reply = await perform<Sale>(
     tx,
@@ -115,7 +118,7 @@ async function refunded(
     const refusal = reply.code === 'sale_already_refunded' ? ignored(reply.code, reply.message) : failed(reply);
     return { ...refusal, waiting_for: of };
   }
-  const refund = await refundOf(tx, program.id, external_refund_id);
+  const refund = await refundOf(applying, hasId(external_refund_id));
   return refund?.id ?? failed(new Problem('internal_error', 'The refund was recorded, and is not found.'));
 }
 

@@ -150,14 +150,15 @@ export async function releaseOfSale(
   program_id: string,
   { external_ids, sale_id }: { external_ids: string[]; sale_id: string },
 ): Promise<void> {
-  const named = await tx.all<{ external_id: string }>(sql`
+  const named = await tx.all<{ external_id: string; deleted_id: string | null }>(sql`
     update program.processor_object t set object_id = ${sale_id}, updated_at = ${tx.now}::timestamptz
+    from program.processor_object o
+    left join program.sale s on s.organization_id = o.organization_id and s.id = o.object_id and s.deleted_at is not null
     where ${tenant(tx)} and t.program_id = ${program_id} and t.external_id = any(${external_ids})
       and t.processor = any(${[...billing_processors]}::text[])
-      and (t.object_id is null or exists (
-        select from program.sale s where s.organization_id = t.organization_id and s.id = t.object_id and s.deleted_at is not null
-      ))
-    returning t.external_id`);
+      and o.organization_id = t.organization_id and o.program_id = t.program_id and o.processor = t.processor and o.external_id = t.external_id
+      and (o.object_id is null or s.id is not null)
+    returning t.external_id, s.id as deleted_id`);
   await workAgain(
     tx,
     program_id,
@@ -168,7 +169,17 @@ export async function releaseOfSale(
     program_id,
     named.map(({ external_id }) => external_id),
   );
+  const deleted_ids = named.flatMap(({ deleted_id }) => deleted_id ?? []);
+  if (deleted_ids.length > 0) await workAgain(tx, program_id, wentWith(deleted_ids));
 }
+
+/** Selects the events `t` whose refund or dispute went with one of these sales. */
+const wentWith = (sale_ids: string[]): Sql => sql`
+  t.status = 'done' and t.result_id in (
+    select r.id from program.refund r where r.organization_id = t.organization_id and r.sale_id = any(${sale_ids})
+    union all
+    select d.id from program.dispute d where d.organization_id = t.organization_id and d.sale_id = any(${sale_ids})
+  )`;
 
 /** Works on the charges that were nobody's and happened since a time: a coupon was active then. */
 export const releaseSince = (tx: Tx, program_id: string, at: string): Promise<void> =>

@@ -194,6 +194,43 @@ t.test('a sale that is deleted and recorded anew has the refunds that the proces
     }
 });
 
+t.test('a sale that is deleted and recorded anew has the refunds and disputes that it had', async (t) => {
+  for (const by of ['invoice', 'payment'] as const) {
+    const { customer, sale, ...ids } = await paid();
+    const [refund, failing, disputed] = [fresh('re'), fresh('re'), fresh('dp')];
+    const dispute = objects.dispute(disputed, ids.payment, { amount: 4_000, created: at + 200 });
+    await shop.tell(
+      refundEvent(ids.payment, refund),
+      refundEvent(ids.payment, failing, { amount: 1_000 }),
+      refundEvent(ids.payment, failing, { amount: 1_000, status: 'failed' }),
+      stripe.emit('charge.dispute.created', dispute),
+      stripe.emit('charge.dispute.closed', { ...dispute, status: 'lost' }, { created: at + 300 }),
+    );
+    await leaves(t, sale, 7_000, `${by}: at first`);
+    await shop.merchant.delete(`/v1/sales/${sale.id}`);
+    const again = await shop.sale({
+      ...{ external_charge_id: ids[by], external_customer_id: customer, amount_minor: 9_900 },
+      occurred_at: sale.occurred_at,
+    });
+    await leaves(t, again, 7_000, `${by}: recorded anew`);
+    t.match(await shop.list('disputes', `external_dispute_id=${disputed}`), [{ sale_id: again.id, status: 'lost' }]);
+    await shop.tell(
+      stripe.emit('refund.updated', objects.refund(refund, ids.payment, { amount: 3_000, created: at + 60 })),
+    );
+    await leaves(t, again, 7_000, `${by}: told once more`);
+    t.match(
+      (await shop.list('refunds', `sale_id=${again.id}`))
+        .map((one) => [one.external_refund_id, one.reversed_at !== null])
+        .sort(),
+      [
+        [disputed, false],
+        [refund, false],
+        [failing, true],
+      ].sort(),
+    );
+  }
+});
+
 t.test('a request and an event about one payment at the same time make one sale', async (t) => {
   const customer = fresh('cus');
   const { id } = await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
