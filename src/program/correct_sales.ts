@@ -86,8 +86,9 @@ async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, mov
   if (!decision) return;
   const { by, candidates, facts } = decision;
   if (!isAttributed(sale)) {
-    if (customer && decision.unknown_customer) await creditCustomers(tx, program, sale, { customer, candidates });
-    return;
+    if (!customer || !decision.unknown_customer) return;
+    await creditCustomers(tx, program, sale, { customer, candidates });
+    return followDisputes(tx, sale.id);
   }
   const isMoved =
     customer !== undefined &&

@@ -35,6 +35,17 @@ t.test('a disputed sale is on hold by whatever rule pays it', async (t) => {
   t.match(await shop.commissionsOf(later), [{ amount_minor: 2_000, hold_reason: null }]);
 });
 
+t.test('a disputed sale that an earlier one makes known is on hold', async (t) => {
+  const { shop, partner, buys } = await open();
+  const named = { customer_id: undefined, external_customer_id: fresh('cus') };
+  const later = await buys(20, named);
+  const dispute = await merchant.post('/v1/disputes', { sale_id: later.id });
+  await buys(5, { ...named, partner_id: partner.id });
+  t.match(await shop.commissionsOf(later), [{ amount_minor: 2_000, status: 'on_hold', hold_reason: 'dispute' }]);
+  await merchant.post(`/v1/disputes/${dispute.id}/close`, { outcome: 'lost' });
+  t.same(await shop.commissionsOf(later), []);
+});
+
 t.test('what a person approved or put on hold stays, and the late sale is a further one', async (t) => {
   for (const [action, status] of [
     ['approve', 'approved'],
