@@ -12,6 +12,7 @@ import { correct } from './change_sale.ts';
 import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
+import { chargesOf, knownCharge } from './sales/known_charge.ts';
 import { lockSale, type Sale, sales } from './sales/sale.ts';
 import {
   claim_states,
@@ -97,7 +98,7 @@ async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise
     ...{ finding, sale_id: null, processor_event_id: null },
     ...ids,
   });
-  const sale = await findClaimed(tx, claim);
+  const sale = (await findClaimed(tx, claim)) ?? (await saleKnownAs(tx, claim));
   if (!sale) {
     const event = claim.external_charge_id && (await unattributedCharge(tx, program, claim.external_charge_id));
     return event ? found('received', { processor_event_id: event.id }) : found('not_found');
@@ -107,6 +108,15 @@ async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise
   const isClicked = await hasClicked(tx, program, sale, claim.partner_id);
   return found(isClicked ? 'found_with_click' : 'found_without_click', { sale_id });
 }
+
+/** The sale that the billing processor knows by another id of the payment. */
+const saleKnownAs = (tx: Tx, { program_id, external_charge_id = '' }: NewSaleClaim): Promise<Sale | undefined> =>
+  sales.find(
+    tx,
+    sql`${tenant(tx)} and t.id = any(array(
+      select o.object_id from ${chargesOf([{ program_id, external_charge_id }])} join ${knownCharge(tx)}
+    ))`,
+  );
 
 const unattributedCharge = (tx: Tx, { id: program_id }: Program, external_object_id: string) =>
   tx.maybe<{ id: string }>(sql`

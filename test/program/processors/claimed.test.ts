@@ -61,3 +61,21 @@ t.test('a charge that two partners claim is given to one of them', async (t) => 
   });
   t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { partner_id: shop.partner_of.id });
 });
+
+t.test('a claim finds a sale by whichever id of the payment the processor has', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const [customer, other] = [await shop.referred(shop.partner_of), await shop.partner()];
+  const payment = { payment_intent: 'pi_aliased', customer: 'cus_aliased', metadata: { rail_customer: customer.id } };
+  await shop.tell(stripe.emit('customer.updated', { ...payment, id: 'cus_aliased', object: 'customer' }));
+  await shop.tell(stripe.emit('charge.succeeded', charge('ch_aliased', payment)));
+  const [sale] = (await shop.list('sales')) as [Json];
+  for (const external_charge_id of ['pi_aliased', 'ch_aliased'])
+    for (const [partner, finding] of [
+      [shop.partner_of, 'credited'],
+      [other, 'found_without_click'],
+    ] as const) {
+      const body = { program_id: shop.program_id, partner_id: partner.id, external_charge_id };
+      const claim = await shop.merchant.post('/v1/sale_claims', body);
+      t.match(claim, { finding, sale_id: sale.id }, external_charge_id);
+    }
+});
