@@ -127,7 +127,7 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
   await tx.all(sql`
     update program.sale t set decision = t.decision - 'unknown_customer'
     where ${tenant(tx)} and t.program_id = ${program_id} and t.customer_id is null and t.decision ->> 'unknown_customer' = ${customer.external_customer_id}`);
-  await eraseFromInbox(tx, customer);
+  await eraseFromInbox(tx, customer, traces);
   await tx.all(sql`
     update program.sale_claim t set email = null, note = null, updated_at = ${tx.now}::timestamptz where ${claimsAbout(tx, customer, traces)}`);
   const identity = { email: null, name: null, identifier: null, external_customer_id: null, metadata: null };
@@ -138,14 +138,25 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
 const claimsAbout = (tx: Tx, { program_id, email }: Customer, { sale_ids }: Traces): Sql => sql`${tenant(tx)}
   and (t.sale_id = any(${sale_ids}) or t.program_id = ${program_id} and t.email_key = ${email?.toLowerCase() ?? null})`;
 
-/** Keeps what happened, without what was sent of it. */
-async function eraseFromInbox(tx: Tx, { id, program_id, external_customer_id }: Customer): Promise<void> {
+/** Keeps what happened, without what was sent of it. What names nobody and may still change what they paid stays. */
+async function eraseFromInbox(tx: Tx, customer: Customer, traces: Traces): Promise<void> {
   await tx.all(sql`
     update program.processor_event t
     set body = null, external_customer_id = null, queue = t.id, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`);
-  await tx.all(sql`delete from program.processor_object t where ${tenant(tx)} and t.object_id = ${id}`);
+    where ${inboxAbout(tx, customer, traces)} and (
+      t.external_customer_id is not null or t.status in ('done', 'ignored') and t.waiting_for is null
+    )`);
+  await tx.all(sql`delete from program.processor_object t where ${tenant(tx)} and t.object_id = ${customer.id}`);
 }
+
+/** Selects the events `t` of billing processors that name a customer, or else what they paid: the queue is one or the other. */
+const inboxAbout = (tx: Tx, { program_id, external_customer_id }: Customer, { sale_ids }: Traces): Sql => sql`
+  ${tenant(tx)} and t.program_id = ${program_id} and t.queue in (
+    select ${external_customer_id}::text
+    union all
+    select o.external_id from program.processor_object o
+    where o.organization_id = ${tx.organization_id} and o.program_id = ${program_id} and o.object_id = any(${sale_ids})
+  )`;
 
 /** Reports count by host and path; a query can hold anything. */
 const withoutQuery: Sql = sql`regexp_replace(t.landing_url, '[?#].*$', '')`;
@@ -311,7 +322,7 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
     sale_claims: await records<Item<'sale_claims'>>(saleClaims, claimsAbout(tx, customer, traces)),
     processor_events: await records<Item<'processor_events'>>(
       processorEvents,
-      sql`t.program_id = ${customer.program_id} and t.external_customer_id = ${customer.external_customer_id}`,
+      inboxAbout(tx, customer, traces),
       sql`, t.body`,
     ),
     events: events.map(({ body }) => {

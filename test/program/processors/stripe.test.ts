@@ -429,7 +429,7 @@ t.test('what Stripe sent about a customer is exported and erased with them', asy
   const exported = await shop.merchant.get(`/v1/customers/${known.id}/export`);
   t.same(
     exported.processor_events.map(({ type }: Json) => type),
-    ['checkout.session.completed', 'invoice.paid'],
+    ['checkout.session.completed', 'invoice.paid', 'invoice_payment.paid'],
   );
   t.match(exported.processor_events[1].body, /grace@customer\.example\.com/);
   await shop.merchant.delete(`/v1/customers/${known.id}`);
@@ -438,4 +438,31 @@ t.test('what Stripe sent about a customer is exported and erased with them', asy
   );
   t.equal(left.length, 3);
   for (const { row } of left) for (const trace of ['grace@', 'Grace', customer]) t.notMatch(row, trace);
+});
+
+t.test('so is what Stripe sent about a payment of nobody at Stripe', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const [payment, evidence] = [fresh('pi'), { customer_name: 'Grace Hopper', customer_purchase_ip: '203.0.113.9' }];
+  const disputed = objects.dispute(fresh('dp'), payment, { evidence });
+  const session = { mode: 'payment', payment_intent: payment, client_reference_id: await clickOf(shop) };
+  const waiting = objects.refund(fresh('re'), payment, { amount: 9_900, created: at + 2 });
+  await shop.tell(
+    stripe.emit('checkout.session.completed', objects.checkout(fresh('cs'), session)),
+    stripe.emit('charge.succeeded', objects.charge(fresh('ch'), { payment_intent: payment })),
+    stripe.emit('refund.created', objects.refund(fresh('re'), payment, { amount: 900 })),
+    stripe.emit('charge.dispute.created', disputed),
+    stripe.emit('charge.dispute.closed', { ...disputed, status: 'won' }, { created: at + 1 }),
+    stripe.emit('refund.created', waiting),
+  );
+  const [sale] = (await shop.list('sales')) as [Json];
+  const exported = await shop.merchant.get(`/v1/customers/${sale.customer_id}/export`);
+  t.equal(exported.processor_events.length, 6);
+  await shop.merchant.delete(`/v1/customers/${sale.customer_id}`);
+  const left = await rail.query<Json>(sql`
+    select t.external_object_id, t.body, t::text as row from program.processor_event t where t.program_id = ${shop.program_id}`);
+  for (const { row } of left) for (const trace of ['grace@', 'Grace', '203.0.113.9']) t.notMatch(row, trace);
+  t.same(
+    left.flatMap(({ external_object_id, body }) => (body === null ? [] : [external_object_id])),
+    [waiting.id],
+  );
 });
