@@ -22,13 +22,17 @@ interface Queue {
   queue: string;
 }
 
-/** Queues whose events are pending for longer than a job needs, unless they wait for another key. */
+/** The events `e` whose processor may be asked: others wait for another key, or for a connection. */
+const of_connected = sql`
+  program.processor_event e
+  join program.processor p on p.organization_id = e.organization_id and p.program_id = e.program_id
+    and p.processor = e.processor and p.deleted_at is null and p.status = 'connected'`;
+
+/** Queues whose events are pending for longer than a job needs. */
 export const lateQueues = (tx: Tx): Promise<Queue[]> =>
   tx.all<Queue>(sql`
     select distinct e.organization_id, e.program_id, e.queue
-    from program.processor_event e
-    join program.processor p on p.organization_id = e.organization_id and p.program_id = e.program_id
-      and p.processor = e.processor and p.deleted_at is null and p.status = 'connected'
+    from ${of_connected}
     where e.status = 'pending' and e.updated_at < now() - ${late}
     limit ${most}`);
 
@@ -36,7 +40,7 @@ export const lateQueues = (tx: Tx): Promise<Queue[]> =>
 export const overdueEvents = (tx: Tx, tick: string): Promise<{ organization_id: string; id: string }[]> =>
   tx.all(sql`
     select e.organization_id, e.id
-    from program.processor_event e
+    from ${of_connected}
     where e.status = 'waiting' and e.worked_at < ${tick}::timestamptz - ${patience}
     order by e.worked_at
     limit ${most}`);

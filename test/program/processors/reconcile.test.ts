@@ -100,6 +100,24 @@ t.test('asks for what was waited for in vain for 72 hours, and says what nobody 
   );
 });
 
+t.test('asks although many events wait for a connection that was deleted', async (t) => {
+  const [gone, shop] = [await openStripeShop(rail, stripe), await openStripeShop(rail, stripe)];
+  const refund = stripe.emit('refund.created', objects.refund(fresh('re'), fresh('pi')));
+  for (const { tell } of [gone, shop]) await tell(refund);
+  await gone.merchant.delete(`/v1/programs/${gone.program_id}/processors/stripe`);
+  await rail.query(sql`
+    insert into program.processor_event
+      (organization_id, id, program_id, processor, external_event_id, type, livemode, occurred_at, rank, queue,
+        run_id, status, waiting_for, worked_at, created_at, updated_at)
+    select e.organization_id, core.new_id('pev'), e.program_id, e.processor, e.external_event_id || g, e.type, false, now(), 12, e.queue,
+      core.new_id('run'), 'waiting', e.waiting_for, e.worked_at - interval '1 hour', now(), now()
+    from program.processor_event e, generate_series(1, 1000) as g
+    where e.program_id = ${gone.program_id}`);
+  await runs('sweep_processor_events', in_days(3.1));
+  t.match(await shop.outcomeOf(refund), { status: 'unresolved' });
+  t.match(await gone.outcomeOf(refund), { status: 'waiting' });
+});
+
 t.test('works on an event whose job is gone', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);
