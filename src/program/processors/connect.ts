@@ -119,14 +119,16 @@ ${credentials_doc}`,
     path,
     scope: 'programs:write',
     summary: 'Disconnects a program from a billing processor.',
-    doc: 'Its webhooks are no longer taken, and the webhook endpoint that was created at the processor is deleted there. What it sent before stays in the inbox, and sales stay. The owner of the organization is emailed.',
+    doc: 'Its webhooks are no longer taken, and the webhook endpoint that was created at the processor is deleted there. What it sent before stays in the inbox, and sales stay. If it is the `processor` of the program, another one that is connected becomes that. The owner of the organization is emailed.',
     params: processorParams,
     reply: DeletedMarker,
     async run({ tx, params: { id: program_id, processor }, caller, services }) {
       const program = await programs.get(tx, program_id, { lock: true });
       const before = await connectionOf(tx, program_id, processor, services);
       await endCurrent(tx, program_id, processor);
-      if (program.processor === processor) await programs.update(tx, program_id, { processor: null });
+      const [left] = await connectionsOf(tx, program_id, services.base_url);
+      if (program.processor === processor)
+        await programs.update(tx, program_id, { processor: left?.processor ?? null });
       tidyLater(tx, before.id);
       mailChange(tx, program, 'deleted', before, await callerLine(tx, caller));
       return deletedMarker('processor', before.id);

@@ -3,10 +3,12 @@ import { stripe as billing } from '../../../src/program/processors/stripe/stripe
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
+import { PaddleAccount } from './paddle_account.ts';
 import { StripeAccount } from './stripe_account.ts';
 
 const stripe = await startServer(t, new StripeAccount());
-const rail = await startRail({ provider_urls: { stripe: stripe.url } });
+const paddle = await startServer(t, new PaddleAccount());
+const rail = await startRail({ provider_urls: { stripe: stripe.url, paddle: paddle.url } });
 
 const pathOf = ({ program_id }: Shop) => `/v1/programs/${program_id}/processors/stripe`;
 const put = (shop: Shop, credentials: Json = stripe.credentials, mode = 'test') =>
@@ -101,6 +103,19 @@ t.test('replaces the endpoint with the credentials, and deletes it with the conn
     (await mailsOf(shop)).map(({ subject }) => subject),
     ['made', 'changed', 'deleted'].map((verb) => `Connection to Stripe was ${verb}: Acme`),
   );
+});
+
+t.test('of two processors of a program, the one that is left is its processor', async (t) => {
+  const shop = await openShop(rail);
+  const path = `/v1/programs/${shop.program_id}`;
+  const of_paddle = `${path}/processors/paddle`;
+  await put(shop);
+  await shop.merchant.request('PUT', of_paddle, { mode: 'test', credentials: paddle.credentials });
+  t.match(await shop.merchant.get(path), { processor: 'paddle' });
+  await shop.merchant.delete(of_paddle);
+  t.match(await shop.merchant.get(path), { processor: 'stripe' });
+  await shop.merchant.delete(pathOf(shop));
+  t.match(await shop.merchant.get(path), { processor: null });
 });
 
 t.test('finds a key that is refused and an endpoint that is gone, and emails the owner once', async (t) => {
