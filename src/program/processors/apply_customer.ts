@@ -1,17 +1,28 @@
 /** Who a customer of a processor is here, and how their subscriptions stand. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import type { Operation } from '../../core/resource/operation.ts';
 import { operationOf, perform } from '../../core/resource/perform.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type Customer, customerOperations, customers, findCustomerOrLock } from '../customers/customer.ts';
+import {
+  type Customer,
+  customerOperations,
+  customers,
+  findCustomerOrLock,
+  identityDetails,
+} from '../customers/customer.ts';
 import { signUpAsOf } from '../customers/sign_up.ts';
 import { definite, failed } from './apply_sale.ts';
 import { release } from './inbox.ts';
 import { type Applying, done, findKnown, ignored, isOlder, know, type Outcome, older, unattributed } from './known.ts';
 import type { Fact } from './processor.ts';
 
-const updateOperation = operationOf(customerOperations, 'customers.update');
+/** No event fails for a name or an address that cannot be stored as it is. */
+const updateOperation: Operation = {
+  ...operationOf(customerOperations, 'customers.update'),
+  details: identityDetails,
+};
 
 type Who = Omit<Extract<Fact, { kind: 'customer' }>, 'kind'>;
 
@@ -54,8 +65,9 @@ async function bind(applying: Applying, who: Who): Promise<Customer | Problem | 
   const { external_customer_id, click_id, email, name } = who;
   const signed_up = await signedUp(tx, program.id, who);
   if (signed_up) {
-    const missing = { email: signed_up.email ?? email, name: signed_up.name ?? name };
-    return customers.update(tx, signed_up.id, { external_customer_id, ...missing });
+    const bound = await customers.update(tx, signed_up.id, { external_customer_id });
+    await completed(applying, bound, who);
+    return bound;
   }
   if (click_id === undefined || !(await isClick(tx, program.id, click_id))) return undefined;
   const body = definite({ program_id: program.id, click_id, external_customer_id, email, name });

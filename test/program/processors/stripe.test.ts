@@ -371,6 +371,26 @@ t.test('a customer who signed up here is known at Stripe by the click, or by the
   t.equal((await shop.list('customers')).length, 2);
 });
 
+t.test('a name or an address that cannot be stored fails no event', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const odd = { name: `${'N'.repeat(250)}\u0000`, email: 'nobody' };
+  const [known, by_id, by_click] = [fresh('cus'), fresh('cus'), fresh('cus')];
+  await shop.customer({ email: undefined, partner_id: shop.partner_of.id, external_customer_id: known });
+  const signed_up = await shop.customer({ email: undefined, partner_id: shop.partner_of.id });
+  const events = [
+    stripe.emit('customer.updated', objects.customer(known, odd)),
+    stripe.emit('customer.updated', objects.customer(by_id, { ...odd, metadata: { rail_customer: signed_up.id } })),
+    stripe.emit(
+      'customer.updated',
+      objects.customer(by_click, { ...odd, metadata: { rail_click: await clickOf(shop) } }),
+    ),
+  ];
+  await shop.tell(...events);
+  for (const event of events) t.match(await shop.outcomeOf(event), { status: 'done', reason: null });
+  for (const customer of await shop.list('customers')) t.match(customer, { name: 'N'.repeat(200), email: null });
+  t.equal((await shop.list('customers')).length, 3);
+});
+
 t.test('a partner who buys by their own link gets nothing, and the sale is recorded', async (t) => {
   const shop = await openStripeShop(rail, stripe, { block_self_referrals: true });
   const { email } = shop.partner_of;
