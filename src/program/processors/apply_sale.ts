@@ -117,7 +117,8 @@ function bodyOf(program_id: string, fact: SaleFact, { customer_id, click_id, cou
     ...{ program_id, external_charge_id, amount_minor, currency, ...parts, occurred_at, metadata },
     external_customer_id: external_customer_id ?? undefined,
     click_id: click_id ?? undefined,
-    coupon_external_id: coupon_external_id ?? undefined,
+    // One that credits nobody is named too: the sale can say why.
+    coupon_external_id: coupon_external_id ?? fact.coupon_external_ids[0],
     external_subscription_id: fact.external_subscription_id,
     product_id: fact.product_id,
     // The processor may have another address of one who is known: it changes nothing.

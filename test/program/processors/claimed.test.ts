@@ -2,7 +2,7 @@ import t from 'tap';
 import { eventually, type Json, startRail } from '../../harness.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
 import { StripeAccount } from './stripe_account.ts';
-import { charge, invoice, invoicePayment } from './stripe_objects.ts';
+import { charge, discount, invoice, invoicePayment } from './stripe_objects.ts';
 import { openStripeShop } from './stripe_shop.ts';
 
 const stripe = await startServer(t, new StripeAccount());
@@ -78,4 +78,24 @@ t.test('a claim finds a sale by whichever id of the payment the processor has', 
       const claim = await shop.merchant.post('/v1/sale_claims', body);
       t.match(claim, { finding, sale_id: sale.id }, external_charge_id);
     }
+});
+
+t.test('a sale explains why a coupon that was off credits nobody, and a claim finds it by that', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const other = await shop.partner();
+  const coupon = await shop.coupon({ external_id: 'promo_off', partner_id: other.id });
+  await shop.merchant.post(`/v1/coupons/${coupon.id}/deactivate`);
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: 'cus_coupon' });
+  stripe.put(discount('di_off', 'promo_off'));
+  const created = Math.floor(Date.now() / 1000) + 60;
+  await shop.tell(stripe.emit('invoice.paid', invoice('in_coupon', 'cus_coupon', { created, discounts: ['di_off'] })));
+  const [sale] = (await shop.list('sales')) as [Json];
+  t.match((await shop.merchant.get(`/v1/sales/${sale.id}/explanation`)).candidates, [
+    { by: 'coupon', credited: false, reason: 'coupon_without_partner', external_coupon_id: 'promo_off' },
+    { by: 'customer', credited: true, partner_id: shop.partner_of.id },
+  ]);
+  const claim = await shop.merchant.post('/v1/sale_claims', {
+    ...{ program_id: shop.program_id, partner_id: other.id, coupon_code: coupon.code, occurred_at: sale.occurred_at },
+  });
+  t.match(claim, { finding: 'found_without_click', sale_id: sale.id });
 });
