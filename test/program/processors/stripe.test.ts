@@ -273,6 +273,31 @@ t.test('the charge of an invoice is no sale of its own, and one that is authoriz
   t.match((await shop.list('sales'))[0], { external_charge_id: authorized.payment_intent, amount_minor: 4_000 });
 });
 
+t.test('what is authorized and not captured is released, and takes nothing back', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const customer = await referred(shop);
+  const released = (charge: Json, amount: number) =>
+    objects.refund(fresh('re'), charge.payment_intent, { charge: charge.id, amount, balance_transaction: null });
+  const part = objects.charge(fresh('ch'), { customer, amount_captured: 6_000, amount_refunded: 3_900 });
+  const none = objects.charge(fresh('ch'), { customer, captured: false, amount_captured: 0 });
+  const events = [
+    stripe.emit('charge.succeeded', none),
+    stripe.emit('refund.created', released(none, 9_900)),
+    stripe.emit('charge.captured', part),
+    stripe.emit('refund.created', released(part, 3_900)),
+    stripe.emit('charge.refunded', part),
+  ];
+  await shop.tell(...events);
+  t.match(await shop.list('sales'), [{ amount_minor: 6_000, refunded_minor: 0 }]);
+  for (const event of [events[1], events[3]] as Json[])
+    t.match(await shop.outcomeOf(event), { status: 'ignored', reason: 'not_captured' });
+  const refund = objects.refund(fresh('re'), part.payment_intent, { charge: part.id, amount: 1_000 });
+  const unknown = objects.refund(fresh('re'), part.payment_intent, { charge: fresh('ch'), amount: 1_000 });
+  for (const one of [refund, unknown])
+    await shop.tell(stripe.emit('refund.created', { ...one, balance_transaction: null }));
+  t.match(await shop.list('sales'), [{ refunded_minor: 2_000 }], 'all other refunds take back');
+});
+
 t.test('a refund that fails is given back, in whichever order that is told', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);

@@ -9,6 +9,8 @@ import {
   currencyOf,
   idAt,
   minorAt,
+  movesNothing,
+  numberAt,
   type Occasion,
   question,
   secondOf,
@@ -38,9 +40,9 @@ export const readers: Readonly<Record<string, Reader>> = {
   'customer.subscription.paused': { rank: 10, read: subscription },
   'customer.subscription.resumed': { rank: 10, read: subscription },
   'customer.subscription.deleted': { rank: 11, read: subscription },
-  'refund.created': { rank: 12, read: (object, { at }) => refund(object, at) },
-  'refund.updated': { rank: 13, read: (object, { at }) => refund(object, at) },
-  'refund.failed': { rank: 14, read: (object, { at }) => refund(object, at) },
+  'refund.created': { rank: 12, read: refund },
+  'refund.updated': { rank: 13, read: refund },
+  'refund.failed': { rank: 14, read: refund },
   'charge.refunded': { rank: 15, read: refunds },
   'charge.dispute.created': { rank: 16, read: (object, { at }) => disputeFact(object, at) },
   'charge.dispute.funds_withdrawn': { rank: 17, read: (object, { at }) => disputeFact(object, at) },
@@ -218,11 +220,16 @@ const refund_status: Readonly<Record<string, 'succeeded' | 'failed'>> = {
   canceled: 'failed',
 };
 
-function refund(object: unknown, time: string): Reading {
+function refund(object: unknown, { at: time, answers }: Occasion): Reading {
   const [external_refund_id, of] = [textAt(object, 'id'), paymentOf(object)];
   const status = refund_status[textAt(object, 'status') ?? ''];
   if (external_refund_id === undefined || of === undefined) return nothing('no_charge', 'The refund is of no charge.');
   if (status === undefined) return nothing('refund_pending', 'The refund has not succeeded yet.');
+  const charge_id = idAt(object, 'charge');
+  if (movesNothing(object) && charge_id !== undefined && answers.length === 0)
+    return { ask: [{ path: `/v1/charges/${encodeURIComponent(charge_id)}` }] };
+  if (movesNothing(object) && numberAt(object, 'amount') === uncapturedOf(answers[0]))
+    return nothing('not_captured', 'What was authorized and not captured was released: no money moved.');
   return [
     {
       kind: 'refund',
@@ -234,12 +241,14 @@ function refund(object: unknown, time: string): Reading {
   ];
 }
 
+const uncapturedOf = (charge: unknown): number => numberAt(charge, 'amount') - numberAt(charge, 'amount_captured');
+
 /** The event of a charge does not hold its refunds: they are asked for. */
 function refunds(object: unknown, { at: time, answers }: Occasion): Reading {
   const id = textAt(object, 'id');
   if (id === undefined) return nothing('unreadable', 'The charge has no id.');
   if (answers.length === 0) return { ask: [question('/v1/refunds', { charge: id })] };
-  const read = listAt(answers[0], 'data').map((one) => refund(one, time));
+  const read = listAt(answers[0], 'data').map((one) => refund(one, { at: time, answers: [object] }));
   const facts = read.flatMap((one) => (Array.isArray(one) ? one : []));
   return facts.length > 0 ? facts : nothing('refund_pending', 'No refund of the charge has succeeded yet.');
 }

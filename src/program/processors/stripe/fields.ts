@@ -43,6 +43,9 @@ export function requireAmount(object: unknown, field: string): void {
   if (!Number.isSafeInteger(at(object, field))) throw new Unreadable(`${field} is not a whole number of minor units.`);
 }
 
+/** Stripe releases what is authorized and not captured by a refund, which is in no balance. */
+export const movesNothing = (refund: unknown): boolean => at(refund, 'balance_transaction') === null;
+
 /** `part` of `whole`, as far as `paid` of the whole was paid: rounded, at most what was paid. */
 export function shareOf(part: number, paid: number, whole: number): number {
   if (part <= 0 || paid <= 0 || whole <= 0) return 0;

@@ -1,7 +1,7 @@
 /** Reads what Stripe says that it charged, refunded and took back: its lists of charges, refunds and disputes. */
 import { at, textAt } from '../../payouts/rails/answer.ts';
 import type { Account, Movement, Span } from '../processor.ts';
-import { currencyOf, idAt, minorAt } from './fields.ts';
+import { currencyOf, idAt, minorAt, movesNothing } from './fields.ts';
 import { type Listed, pageOfLists, secondsOf } from './look_up.ts';
 
 const lists: readonly { path: string; read: (object: unknown) => Omit<Movement, 'currency'> | undefined }[] = [
@@ -37,7 +37,7 @@ const paymentOf = (object: unknown): string | null => idAt(object, 'payment_inte
 
 function refund(object: unknown) {
   const id = textAt(object, 'id');
-  if (id === undefined || textAt(object, 'status') !== 'succeeded') return undefined;
+  if (id === undefined || textAt(object, 'status') !== 'succeeded' || movesNothing(object)) return undefined;
   const amount_minor = minorAt(object, 'amount');
   return { kind: 'refund' as const, ids: [id], about: [id], of: paymentOf(object), amount_minor };
 }
