@@ -120,7 +120,7 @@ const SaleExplanation = z
         }),
       )
       .describe(
-        'The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited, the partner is not active, or a person gave the sale to the partner.',
+        'The rules that were active when the sale was decided, 51 at most. Empty if nobody is credited or the partner is not active, and after a correction for which none was asked: the partner is paid by the rate of before, or it is their own purchase.',
       ),
     link_rate: z
       .boolean()
