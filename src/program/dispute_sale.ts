@@ -8,7 +8,7 @@ import { textDetail, withWarnings } from '../core/values/detail.ts';
 import { pastTimestamp } from '../core/values/fields.ts';
 import { newId } from '../core/values/id.ts';
 import { followDisputes } from './commissions/disputed.ts';
-import type { Customer } from './customers/customer.ts';
+import { type Customer, customers } from './customers/customer.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { raiseFlag } from './programs/raise_flag.ts';
 import { refundDisputed, reverseRefund } from './refund_sale.ts';
@@ -81,7 +81,7 @@ export const disputeOperations: Operation[] = [
 /** @param sale locked */
 async function openDispute(tx: Tx, sale: Sale, fields: z.infer<typeof NewDispute>): Promise<Dispute> {
   await refuseRepeatedDispute(tx, sale, fields.external_dispute_id);
-  const { id: sale_id, program_id, customer_id, currency } = sale;
+  const { id: sale_id, program_id, currency } = sale;
   const amount_minor = disputedAmount(fields, sale);
   const row = { opened_at: tx.now, ...fields, id: newId('dsp'), program_id, amount_minor, status: 'open' };
   const dispute = await disputes.insert(tx, row, sql`on conflict do nothing`);
@@ -94,10 +94,12 @@ async function openDispute(tx: Tx, sale: Sale, fields: z.infer<typeof NewDispute
   await takeOutOfPayouts(tx, sql`t.sale_id = ${sale_id}`);
   await followDisputes(tx, sale.id);
   const evidence = { dispute_id: dispute.id, sale_id, amount_minor, currency };
+  // A flag about a customer who was erased holds no evidence: it is about the partner alone.
+  const customer = await customers.find(tx, sql`${tenant(tx)} and t.id = ${sale.customer_id}`);
   await raiseFlag(tx, {
     program_id,
     partner_id: sale.partner_id,
-    customer_id,
+    customer_id: customer?.id ?? null,
     kind: 'dispute',
     severity: 'high',
     evidence,

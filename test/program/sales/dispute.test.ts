@@ -238,6 +238,15 @@ t.test('what is held by hand stays so while its sale is disputed', async (t) => 
   t.match(await release(), { status: 200, body: { status: 'pending' } });
 });
 
+t.test('of an erased customer, a dispute raises a flag about the partner', async (t) => {
+  const { shop, customer, sale } = await shopWithSale();
+  await shop.merchant.delete(`/v1/customers/${customer.id}`);
+  const { id } = await dispute(shop, sale);
+  t.match(await shop.list('risk_flags', 'kind=dispute'), [
+    { partner_id: customer.partner_id, customer_id: null, evidence: { dispute_id: id, sale_id: sale.id } },
+  ]);
+});
+
 t.test('what cannot be', async (t) => {
   const { shop, sale } = await shopWithSale();
   const request = (body: Json) => shop.merchant.request('POST', '/v1/disputes', { sale_id: sale.id, ...body });
