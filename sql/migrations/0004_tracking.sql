@@ -336,6 +336,7 @@ create table program.commission (
   void_reason text,
   hold_reason text,
   held_at timestamptz(3),
+  held_for text,
   note text,
   edited_total_minor bigint,
   edited_base_minor bigint,
@@ -365,6 +366,8 @@ comment on column program.commission.base_is_net is 'Whether the rate applies to
 comment on column program.commission.edited_by_hand is
   'Its amount was set, or it was voided, rejected or deleted, by hand: refunds and corrections keep to that.';
 comment on column program.commission.mature_at is 'When the holding period ends; fixed at creation.';
+comment on column program.commission.held_for is
+  'The reason of a hold by hand, if it was voided in that: it is on hold again once it is earned again.';
 comment on column program.commission.edited_total_minor is
   'What the sale''s commissions of the partner came to when this one was edited by hand: scaled by what is left of the base from then on.';
 comment on column program.commission.edited_base_minor is 'What was left of the sale''s base when the commission was edited by hand.';

@@ -7,7 +7,7 @@ import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
 import { adjustment, type Counted, measuredFrom, owedOf, type Step, sum, takingBack } from './adjustment.ts';
-import { because, type Cause, type Commission, commissions } from './commission.ts';
+import { because, type Cause, type Commission, changeCommission, commissions } from './commission.ts';
 import { type CopiedRate, commissionBase, safe } from './commission_rate.ts';
 import { isOpen, open_statuses, statusAt, uncounted_statuses } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
@@ -27,12 +27,13 @@ type Earned = Commission &
     edited_by_hand: boolean;
     edited_total_minor: number | null;
     edited_base_minor: number | null;
+    held_for: string | null;
   };
 
 /** A sale, and a partner who earned by it. */
 type Earner = Pick<Sale, 'id' | 'partner_id'>;
 
-const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand, t.edited_total_minor, t.edited_base_minor`;
+const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand, t.edited_total_minor, t.edited_base_minor, t.held_for`;
 
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded". An amount that was
@@ -272,21 +273,21 @@ async function createDifference(tx: Tx, commission: Commission, amount_minor: nu
 }
 
 /**
- * Earns a voided commission again, by its rate or as it was edited: approved if it was, and mature when it would have been. It starts `pending`,
- * as all do that are not due yet, and is approved after that.
+ * Earns a voided commission again, by its rate or as it was edited: approved or held by hand if it was, and mature when it would have been. It starts
+ * `pending`, as all do that are not due yet, and is approved and held after that.
  */
 async function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
   const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at, approved_at } = voided;
-  const { edited_total_minor, edited_base_minor } = voided;
+  const { edited_total_minor, edited_base_minor, held_for: hold_reason } = voided;
   const status = statusAt(mature_at, tx.now);
   const is_approved = status === 'pending' && approved_at !== null;
   const rate = { rate_type, rate_value, max_commission_minor, base_is_net };
   const edit = { edited_by_hand: edited_total_minor !== null, edited_total_minor, edited_base_minor };
   const kept = { ...rate, ...edit, mature_at, approved_at: is_approved ? null : approved_at };
   const earned = await create(tx, voided, { kind: 'sale', ...kept, amount_minor, base_amount_minor, status });
-  if (!earned || !is_approved) return;
-  const approved = await commissions.update(tx, earned.id, { status: 'approved', approved_at });
-  tx.emit(event('commission.updated', approved, { previous_status: status }));
+  if (!earned) return;
+  const approved = is_approved ? await changeCommission(tx, earned, { status: 'approved', approved_at }) : earned;
+  if (hold_reason !== null) await changeCommission(tx, approved, { status: 'on_hold', hold_reason, held_at: tx.now });
 }
 
 /** Another commission of the same sale. A partner who is deleted is owed nothing more, and still gives back. */

@@ -5,9 +5,10 @@ import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
 import { type Cause, type Commission, commissions } from './commission.ts';
 import { not_on_hold, open_statuses } from './commission_state.ts';
+import { by_dispute } from './disputed.ts';
 
 /**
- * Cancels an unpaid commission and emits `commission.voided`.
+ * Cancels an unpaid commission and emits `commission.voided`. A hold by hand is kept for when it is earned again.
  * The caller has stated the cause (`because`).
  * @param kept of a cancellation by hand
  */
@@ -15,7 +16,7 @@ export async function voidCommission(
   tx: Tx,
   commission: Commission,
   reason: string,
-  kept: Values = { edited_by_hand: false },
+  kept: Values = { edited_by_hand: false, held_for: heldByHand(commission) },
 ): Promise<Commission> {
   const voided = await commissions.update(tx, commission.id, {
     status: 'voided',
@@ -27,6 +28,8 @@ export async function voidCommission(
   tx.emit(event('commission.voided', voided, { reason }));
   return voided;
 }
+
+const heldByHand = ({ hold_reason }: Commission): string | null => (hold_reason === by_dispute ? null : hold_reason);
 
 /**
  * Voids the unpaid commissions of a partner, at most `most` of them: `commission.voided` each. Those in a payout stay: the payout decides.

@@ -290,6 +290,32 @@ t.test('what was approved stays approved when it comes back', async (t) => {
   t.equal(told.length, 2);
 });
 
+t.test('what is held by hand is on hold when it comes back, until it is released by hand', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  for (const is_approved of [true, false]) {
+    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+    const act = (action: string, { id }: Json, body: Json = {}) =>
+      shop.merchant.post(`/v1/commissions/${id}/${action}`, body);
+    if (is_approved) await act('approve', sale.commissions[0]);
+    await act('hold', sale.commissions[0], { reason: 'under review' });
+    for (const _ of [1, 2]) {
+      await shop.refund(sale);
+      t.same(await shop.commissionsOf(sale), []);
+      const [refund] = (await shop.list('refunds')) as [Json];
+      await shop.merchant.post(`/v1/refunds/${refund.id}/reverse`);
+      const held = { status: 'on_hold', hold_reason: 'under review', held_at: String, amount_minor: 2_000 };
+      t.match(await shop.commissionsOf(sale), [held]);
+    }
+    const [commission] = (await shop.commissionsOf(sale)) as [Json];
+    t.match(await act('release', commission), { status: is_approved ? 'approved' : 'pending', hold_reason: null });
+    await shop.refund(sale);
+    const [refund] = (await shop.list('refunds')) as [Json];
+    await shop.merchant.post(`/v1/refunds/${refund.id}/reverse`);
+    t.match(await shop.commissionsOf(sale), [{ status: is_approved ? 'approved' : 'pending' }]);
+  }
+});
+
 t.test('the audit computes a base to the last unit, however large', async () => {
   const shop = await openShop(rail, { commission_on_net_revenue: true });
   await shop.rule({ rate_value: 10_000 });
