@@ -11,6 +11,7 @@ import { notFound, Problem } from '../core/values/problem.ts';
 import { correct } from './change_sale.ts';
 import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
+import { billing } from './processors/processors.ts';
 import { type Program, programs } from './programs/program.ts';
 import { chargesOf, knownCharge } from './sales/known_charge.ts';
 import { lockSale, type Sale, sales } from './sales/sale.ts';
@@ -36,7 +37,7 @@ export const claimOperations: Operation[] = [
     path: '/v1/sale_claims',
     scope: 'sales:write',
     summary: 'Looks for a sale that a partner misses.',
-    doc: 'Answers at once, as `finding` says, from the sales, the events of the billing processor and the clicks. A claim of a sale that the partner is credited with is accepted; every other one is `open` until you resolve it. Of the claims of a sale, one is accepted at most.',
+    doc: 'Answers at once, as `finding` says, from the sales, the events of the billing processor and the clicks. A charge that is no sale is found by its id, or by an `email` with `occurred_at`. A claim of a sale that the partner is credited with is accepted; every other one is `open` until you resolve it. Of the claims of a sale, one is accepted at most.',
     body: NewSaleClaim,
     details: { note: textDetail(1000) },
     reply: withWarnings(saleClaims.record, 'SaleClaimCreated', 'The claim.'),
@@ -100,7 +101,7 @@ async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise
   });
   const sale = (await findClaimed(tx, claim)) ?? (await saleKnownAs(tx, claim));
   if (!sale) {
-    const event = claim.external_charge_id && (await unattributedCharge(tx, program, claim.external_charge_id));
+    const event = await unattributedCharge(tx, claim);
     return event ? found('received', { processor_event_id: event.id }) : found('not_found');
   }
   const { id: sale_id, partner_id } = sale;
@@ -118,12 +119,23 @@ const saleKnownAs = (tx: Tx, { program_id, external_charge_id = '' }: NewSaleCla
     ))`,
   );
 
-const unattributedCharge = (tx: Tx, { id: program_id }: Program, external_object_id: string) =>
-  tx.maybe<{ id: string }>(sql`
+/** A charge in the inbox that is nobody's: by its id alone, if the claim names one, else by the email address that it holds, within a day of the time. */
+function unattributedCharge(tx: Tx, claim: NewSaleClaim): Promise<{ id: string } | undefined> | undefined {
+  const { program_id, external_charge_id, email, occurred_at } = claim;
+  if (external_charge_id === undefined && (email === undefined || occurred_at === undefined)) return undefined;
+  const isClaimed =
+    external_charge_id === undefined
+      ? sql`abs(extract(epoch from t.occurred_at - ${occurred_at}::timestamptz)) <= 86400
+          and strpos(lower(t.body), lower(${JSON.stringify(email)})) > 0`
+      : sql`t.external_object_id = ${external_charge_id}`;
+  return tx.maybe<{ id: string }>(sql`
     select t.id from program.processor_event t
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.external_object_id = ${external_object_id}
-      and t.status = 'ignored' and t.reason = 'unattributed'
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.status = 'ignored' and t.reason = 'unattributed'
+      and t.type = any(${charge_types}::text[]) and ${isClaimed}
     order by t.id limit 1`);
+}
+
+const charge_types = Object.values(billing).flatMap((processor) => processor.charge_types);
 
 /** @throws Problem resource_not_found */
 async function requireOfProgram(tx: Tx, { program_id }: SaleClaim, sale_id: string): Promise<void> {

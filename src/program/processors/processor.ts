@@ -246,6 +246,8 @@ export interface Processor {
   urls: Readonly<Record<ProcessorMode, string>>;
   /** The types of events that have effects; others are counted, and not kept. */
   types: readonly string[];
+  /** Those of them that tell of a charge. */
+  charge_types: readonly string[];
   /**
    * Tries the credentials.
    * @param endpoint_id the webhook endpoint of the connection, to look for; null: there is none yet

@@ -2,7 +2,7 @@ import t from 'tap';
 import { eventually, type Json, startRail } from '../../harness.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
 import { StripeAccount } from './stripe_account.ts';
-import { charge, discount, invoice, invoicePayment } from './stripe_objects.ts';
+import { charge, customer as customerAtStripe, discount, invoice, invoicePayment } from './stripe_objects.ts';
 import { openStripeShop } from './stripe_shop.ts';
 
 const stripe = await startServer(t, new StripeAccount());
@@ -98,4 +98,26 @@ t.test('a sale explains why a coupon that was off credits nobody, and a claim fi
     ...{ program_id: shop.program_id, partner_id: other.id, coupon_code: coupon.code, occurred_at: sale.occurred_at },
   });
   t.match(claim, { finding: 'found_without_click', sale_id: sale.id });
+});
+
+t.test('a claim finds a charge of nobody by the email address that it holds, near its time', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const [alan, time] = [{ customer_email: 'Alan@customer.example.com' }, '2025-11-24T20:00:00Z'];
+  await shop.tell(
+    stripe.emit('customer.created', customerAtStripe('cus_alan', { email: alan.customer_email })),
+    stripe.emit('invoice.paid', invoice('in_alan', 'cus_alan', alan)),
+  );
+  const [event] = await shop.inbox('external_object_id=in_alan');
+  const claimOf = (fields: Json) =>
+    shop.merchant.post('/v1/sale_claims', { program_id: shop.program_id, partner_id: shop.partner_of.id, ...fields });
+  const others = [
+    { email: 'alan@customer.example.com', occurred_at: '2025-11-27T20:00:00Z' },
+    { email: 'lan@customer.example.com', occurred_at: time },
+    { external_charge_id: 'cus_alan' },
+  ];
+  for (const other of others) t.match(await claimOf(other), { finding: 'not_found', processor_event_id: null });
+  const claim = await claimOf({ email: 'alan@customer.example.com', occurred_at: time });
+  t.match(claim, { finding: 'received', sale_id: null, processor_event_id: event?.id });
+  await shop.merchant.post(`/v1/sale_claims/${claim.id}/resolve`, { resolution: 'accepted' });
+  await eventually(async () => (await shop.list('sales', 'external_charge_id=in_alan')).length === 1, 'the sale');
 });

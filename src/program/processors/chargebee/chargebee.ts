@@ -56,6 +56,7 @@ export const chargebee: Processor = {
   identifying: 'api_key',
   urls: { test: 'https://{site}.chargebee.com', live: 'https://{site}.chargebee.com' },
   types: Object.keys(readers),
+  charge_types: ['payment_succeeded'],
   check,
   connect: async ({ credentials }) => ({ credentials, endpoint_id: null }),
   disconnect: async () => {},

@@ -51,6 +51,7 @@ export const paddle: Processor = {
   identifying: 'api_key',
   urls: { test: 'https://sandbox-api.paddle.com', live: 'https://api.paddle.com' },
   types: Object.keys(readers),
+  charge_types: ['transaction.completed'],
   check,
   connect,
   disconnect,

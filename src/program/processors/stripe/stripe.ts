@@ -57,6 +57,10 @@ export const stripe: Processor = {
   identifying: 'secret_key',
   urls: { test: 'https://api.stripe.com', live: 'https://api.stripe.com' },
   types: Object.keys(readers),
+  charge_types: [
+    ...['invoice.paid', 'charge.succeeded', 'charge.captured'],
+    ...['checkout.session.completed', 'checkout.session.async_payment_succeeded'],
+  ],
   check,
   connect,
   disconnect,
