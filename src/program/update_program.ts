@@ -5,9 +5,11 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { requireScope } from '../core/resource/scope.ts';
+import { requireState } from '../core/values/fields.ts';
 import { alreadyExists } from '../core/values/problem.ts';
 import { lockValues } from './partners/handle.ts';
 import { links } from './partners/link.ts';
+import { connectionsOf } from './processors/connection.ts';
 import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings } from './programs/program.ts';
 import { termsAfter } from './programs/terms.ts';
 
@@ -28,15 +30,17 @@ export const updateProgramOperations: Operation[] = [
     path: '/v1/programs/{id}',
     scope: 'programs:write',
     summary: "Updates a program's settings.",
-    doc: "Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only. A parameter cannot be added to `url_params` while a link with this parameter has the value of another partner's handle: the response is 409 with the link under `existing`. A change of `payout_approval_required`, `auto_payouts_enabled`, `payout_limit_minor` or `payout_limits` requires the scope `payouts:send`, too.",
+    doc: "Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only. A parameter cannot be added to `url_params` while a link with this parameter has the value of another partner's handle: the response is 409 with the link under `existing`. A change of `payout_approval_required`, `auto_payouts_enabled`, `payout_limit_minor` or `payout_limits` requires the scope `payouts:send`, too. While the program is connected to billing processors, `processor` can only be one of them.",
     params: idParams,
     body: ProgramChanges,
     reply: programs.schema,
-    errors: ['resource_already_exists'],
-    async run({ tx, params, body, caller }) {
+    errors: ['resource_already_exists', 'invalid_state_transition'],
+    async run({ tx, params, body, caller, services }) {
       if (body.url_params) await lockValues(tx, params.id);
       const before = await programs.get(tx, params.id, { lock: true });
       refuseOwnCurrency(before.currency, body);
+      const { processor = before.processor } = body;
+      if (processor !== before.processor) await refuseUnconnected(tx, before, processor, services.base_url);
       if (changesSending(before, body)) requireScope(caller.scopes, 'payouts:send');
       const questions = body.questions && JSON.stringify(body.questions);
       const values = { ...body, ...termsAfter(before, body, tx.now), questions };
@@ -46,6 +50,16 @@ export const updateProgramOperations: Operation[] = [
     },
   }),
 ];
+
+/** Of customers who become known, the charges are looked for at the program's processor. @throws Problem invalid_state_transition */
+async function refuseUnconnected(tx: Tx, { id }: Program, processor: Program['processor'], base_url: string) {
+  const connections = await connectionsOf(tx, id, base_url);
+  const names = connections.map((one) => one.processor);
+  requireState(
+    names.length === 0 || names.some((name) => name === processor),
+    `The program is connected to ${names.join(' and ')}. To set another processor, delete the connection first: DELETE /v1/programs/${id}/processors/${names[0]}.`,
+  );
+}
 
 const changesSending = (before: Program, changes: z.infer<typeof ProgramChanges>): boolean =>
   sending_settings.some((name) => changes[name] !== undefined && !isDeepStrictEqual(changes[name], before[name]));

@@ -112,10 +112,17 @@ t.test('of two processors of a program, the one that is left is its processor', 
   await put(shop);
   await shop.merchant.request('PUT', of_paddle, { mode: 'test', credentials: paddle.credentials });
   t.match(await shop.merchant.get(path), { processor: 'paddle' });
+  for (const processor of ['stripe', 'paddle']) t.match(await shop.merchant.patch(path, { processor }), { processor });
+  for (const processor of [null, 'api', 'chargebee'])
+    t.match(await shop.merchant.request('PATCH', path, { processor }), {
+      status: 409,
+      body: { error: { code: 'invalid_state_transition', message: /connected to paddle and stripe/ } },
+    });
   await shop.merchant.delete(of_paddle);
   t.match(await shop.merchant.get(path), { processor: 'stripe' });
   await shop.merchant.delete(pathOf(shop));
   t.match(await shop.merchant.get(path), { processor: null });
+  t.match(await shop.merchant.patch(path, { processor: 'api' }), { processor: 'api' });
 });
 
 t.test('finds a key that is refused and an endpoint that is gone, and emails the owner once', async (t) => {
