@@ -279,3 +279,31 @@ t.test('a refund of a payment of several invoices takes back from each', async (
   t.same(await left(), { [`${first}_${payment_id}`]: 0, [`${second}_${payment_id}`]: 0 });
   t.match(await shop.outcomeOf(rest), { status: 'done' });
 });
+
+t.test('a payment of several invoices that is reversed is lost for each', async (t) => {
+  for (const is_told_first of [true, false]) {
+    const shop = await open();
+    const [customer, payment_id, id] = [fresh('cust'), fresh('txn'), fresh('txn')];
+    const [first, second] = [fresh('inv'), fresh('inv')];
+    await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+    const parts: [string, number][] = [
+      [first, 6_000],
+      [second, 4_000],
+    ];
+    const paid = chargebee.emit('payment_succeeded', payment(payment_id, customer, parts));
+    const reversed = chargebee.emit('transaction_created', {
+      transaction: {
+        ...{ id, type: 'payment_reversal', status: 'success', reference_transaction_id: payment_id, amount: 10_000 },
+        ...{ customer_id: customer, currency_code: 'USD', date: at + 100 },
+      },
+      customer: { id: customer },
+    });
+    for (const event of is_told_first ? [reversed, paid] : [paid, reversed]) await shop.tell(event);
+    for (const sale of await shop.list('sales')) t.match(sale, { status: 'refunded' });
+    t.same((await shop.list('disputes')).map((one) => [one.external_dispute_id, one.status, one.amount_minor]).sort(), [
+      [id, 'lost', 6_000],
+      [`${id}_${second}`, 'lost', 4_000],
+    ]);
+    t.match(await shop.outcomeOf(reversed), { status: 'done' });
+  }
+});

@@ -58,6 +58,12 @@ export class ChargebeeSite extends ProviderServer {
         : { status: 404, body: { api_error_code: 'resource_not_found' } };
     }
     if (noun === 'transactions' && id === undefined) return this.#transactions(query);
+    if (noun === 'transactions') {
+      const told = this.events.find(({ content }) => content.transaction?.id === id);
+      return told
+        ? { status: 200, body: { transaction: told.content.transaction } }
+        : { status: 404, body: { api_error_code: 'resource_not_found' } };
+    }
     if (noun !== 'events') return { status: 200, body: { list: [] } };
     const after = Number(query.get('occurred_at[after]') ?? 0);
     const found = this.events.filter(({ occurred_at }) => occurred_at > after);

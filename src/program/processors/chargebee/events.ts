@@ -157,22 +157,43 @@ function refund(content: unknown, { at: time }: Occasion): Reading {
   );
 }
 
-/** A payment that the bank took back is a dispute that is lost. */
-function reversal(content: unknown, { at: time }: Occasion): Reading {
+/** A payment that the bank took back is a dispute that is lost: of each invoice that it had paid, as the payment says. */
+function reversal(content: unknown, { at: time, answers }: Occasion): Reading {
   const transaction = at(content, 'transaction');
   if (textAt(transaction, 'type') !== 'payment_reversal')
     return nothing('no_reversal', 'The transaction takes back no payment.');
   const [id, of] = [textAt(transaction, 'id'), paymentOf(transaction)];
   if (id === undefined || of === undefined) return nothing('no_charge', 'The reversal names no payment that it is of.');
   requireAmount(transaction, 'amount');
+  if (answers.length < 2) return { ask: [{ path: `/transactions/${encodeURIComponent(of)}` }] };
   const date = numberAt(transaction, 'date');
-  return [
-    {
+  return partsOfReversal({ id, of, amount: numberAt(transaction, 'amount') }, at(answers[1], 'transaction')).map(
+    (part): Fact => ({
       kind: 'dispute',
-      ...{ external_dispute_id: id, of, amount_minor: numberAt(transaction, 'amount'), status: 'lost', at: time },
+      ...{ external_dispute_id: part.id, of: part.of, amount_minor: part.amount, status: 'lost', at: time },
       currency: textAt(transaction, 'currency_code'),
       opened_at: date > 0 ? timeOf(date) : time,
-    },
+    }),
+  );
+}
+
+interface TakenBack {
+  id: string;
+  /** The id of the payment, which is that of its first part. */
+  of: string;
+  amount: number;
+}
+
+/** All of it is of the first part, unless the parts of the payment come to it. */
+function partsOfReversal(whole: TakenBack, payment: unknown): TakenBack[] {
+  const [first, ...others] = partsOf(payment);
+  const rest = others.reduce((sum, { amount }) => sum + amount, 0);
+  if (first === undefined || first.amount + rest !== whole.amount) return [whole];
+  return [
+    { ...whole, amount: first.amount },
+    ...others.map(({ invoice, amount }) => ({
+      ...{ id: `${whole.id}_${invoice}`, of: chargeOf(invoice, whole.of), amount },
+    })),
   ];
 }
 
