@@ -63,7 +63,7 @@ export const claimOperations: Operation[] = [
     path: '/v1/sale_claims/{id}/resolve',
     scope: 'sales:write',
     summary: 'Accepts or rejects a claim.',
-    doc: "`accepted`: the sale is corrected to be the partner's, as by `PATCH /v1/sales/{id}`. Where the finding is `received`, the customer is recorded as the partner's, and the charges that the billing processor reported become sales. Where it is `not_found`, record the sale first, and send its `sale_id`.",
+    doc: "`accepted`: the sale is corrected to be the partner's, as by `PATCH /v1/sales/{id}`. Where the finding is `received`, the customer is recorded as the partner's, and the charges that the billing processor reported become sales. A charge that the claim names is looked for again. Where it is not found, record the sale first, and send its `sale_id`.",
     params: idParams,
     body: z.strictObject({
       resolution: z.enum(resolutions).describe('The new status.'),
@@ -76,9 +76,10 @@ export const claimOperations: Operation[] = [
     async run({ tx, params, body }) {
       const claim = await saleClaims.get(tx, params.id, { lock: true });
       const status = transition(claim_states, claim.status, body.resolution);
-      const sale_id = body.sale_id ?? claim.sale_id;
+      const found = status === 'accepted' ? await foundByNow(tx, claim) : claim;
+      const sale_id = body.sale_id ?? found.sale_id;
       if (sale_id !== null) await requireOfProgram(tx, claim, sale_id);
-      if (status === 'accepted') await accept(tx, { ...claim, sale_id });
+      if (status === 'accepted') await accept(tx, { ...claim, ...found, sale_id });
       const resolution_note = body.resolution_note ?? null;
       return saleClaims.update(tx, claim.id, { status, sale_id, resolution_note, resolved_at: tx.now });
     },
@@ -108,6 +109,17 @@ async function findingOf(tx: Tx, program: Program, claim: NewSaleClaim): Promise
   if (partner_id === claim.partner_id) return found('credited', { sale_id });
   const isClicked = await hasClicked(tx, program, sale, claim.partner_id);
   return found(isClicked ? 'found_with_click' : 'found_without_click', { sale_id });
+}
+
+/** A charge that a claim names may have been told, or become a sale, since the claim was created. */
+async function foundByNow(
+  tx: Tx,
+  { program_id, partner_id, sale_id, processor_event_id, external_charge_id }: SaleClaim,
+): Promise<Pick<Found, 'sale_id' | 'processor_event_id'>> {
+  if (sale_id !== null || external_charge_id === null) return { sale_id, processor_event_id };
+  const program = await programs.get(tx, program_id);
+  const found = await findingOf(tx, program, { program_id, partner_id, external_charge_id });
+  return { sale_id: found.sale_id, processor_event_id: found.processor_event_id ?? processor_event_id };
 }
 
 /** The sale that the billing processor knows by another id of the payment. */

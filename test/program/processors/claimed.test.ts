@@ -121,3 +121,24 @@ t.test('a claim finds a charge of nobody by the email address that it holds, nea
   await shop.merchant.post(`/v1/sale_claims/${claim.id}/resolve`, { resolution: 'accepted' });
   await eventually(async () => (await shop.list('sales', 'external_charge_id=in_alan')).length === 1, 'the sale');
 });
+
+t.test('a claim that is accepted after the processor told the charge credits it', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const other = await shop.partner();
+  const claimOf = (external_charge_id: string) =>
+    shop.merchant.post('/v1/sale_claims', {
+      ...{ program_id: shop.program_id, partner_id: shop.partner_of.id, external_charge_id },
+    });
+  const accept = ({ id }: Json) => shop.merchant.post(`/v1/sale_claims/${id}/resolve`, { resolution: 'accepted' });
+  const [nobodys, of_other] = [await claimOf('in_told'), await claimOf('in_theirs')];
+  await shop.customer({ partner_id: other.id, external_customer_id: 'cus_theirs' });
+  await shop.tell(
+    stripe.emit('invoice.paid', invoice('in_told', 'cus_told')),
+    stripe.emit('invoice.paid', invoice('in_theirs', 'cus_theirs')),
+  );
+  t.match(await accept(nobodys), { finding: 'not_found', status: 'accepted' });
+  await eventually(async () => (await shop.list('sales')).length === 2, 'the sale');
+  const [theirs] = (await shop.list('sales', 'external_charge_id=in_theirs')) as [Json];
+  t.match(await accept(of_other), { finding: 'not_found', status: 'accepted', sale_id: theirs.id });
+  for (const sale of await shop.list('sales')) t.equal(sale.partner_id, shop.partner_of.id);
+});
