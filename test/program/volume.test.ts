@@ -1,5 +1,4 @@
 /** Checks that creating an object touches as many blocks behind 5,000 others as at first. */
-import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
 import { foldTallies } from '../../src/program/programs/tally.ts';
@@ -7,78 +6,16 @@ import { assessClick } from '../../src/program/risk/click.ts';
 import { assessCustomer, assessSale } from '../../src/program/risk/risk.ts';
 import { type Json, sql, startRail } from '../harness.ts';
 import { fresh, openShop } from '../shop.ts';
+import { many, more, openVolume } from '../volume.ts';
 
 // The rows are written past the requests, so that statements and totals do not know them.
 const rail = await startRail({ worker: false, audit: false });
-const many = 5_000;
-/** Pages that planning looks at, and what the session did before. */
-const more = 50;
-
-// At the end of each transaction that creates something: what it has touched until then.
-for (const statement of [
-  sql`create table public.touched (nth bigint generated always as identity, blocks bigint)`,
-  sql`
-    create function public.note_touched() returns trigger language plpgsql security definer as $$
-    begin
-      insert into public.touched (blocks) select sum(pg_stat_get_xact_blocks_fetched(c.oid)) from pg_class c
-      where c.relnamespace in ('program'::regnamespace, 'core'::regnamespace, 'webhooks'::regnamespace);
-      perform pg_stat_force_next_flush();
-      return null;
-    end $$`,
-  ...['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link'].map(
-    (table) => sql`
-      create constraint trigger touched after insert or update or delete on ${raw(`program.${table}`)} deferrable initially deferred
-      for each row execute function public.note_touched()`,
-  ),
-])
-  await rail.query(statement);
-
-/** The fewest blocks that it touches in some requests, of sessions that have planned their statements. */
-async function touched(create: () => Promise<unknown>): Promise<number> {
-  const counts: number[] = [];
-  for (let nth = 0; nth < 6; nth++) {
-    await rail.query(sql`truncate public.touched`);
-    await create();
-    const [row] = await rail.query<{ blocks: number }>(sql`select max(blocks)::integer as blocks from public.touched`);
-    counts.push(row?.blocks as number);
-  }
-  return Math.min(...counts);
-}
-
-interface Copies {
-  organization_id: string;
-  count?: number;
-}
-
-/** Copies a row of an organization so many times, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
-async function copyTo(
-  { organization_id, count = many }: Copies,
-  table: string,
-  row: Json,
-  differing: Record<string, string>,
-): Promise<void> {
-  const [{ columns } = { columns: '' }] = await rail.query<{ columns: string }>(sql`
-    select string_agg(quote_ident(a.attname), ', ') as columns from pg_attribute a
-    where a.attrelid = ${table}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-      and a.attname not in ('inserted_in', 'changed_in')`);
-  const values = columns
-    .split(', ')
-    .map((column) =>
-      column === 'id' ? `core.new_id(split_part(s.id, '_', 1))` : (differing[column] ?? `s.${column}`),
-    );
-  const into = raw(table);
-  await rail.query(sql`
-    insert into ${into} (${raw(columns)}) select ${raw(values.join())} from ${into} s, generate_series(1, ${count}::integer) as n
-    where s.organization_id = ${organization_id} and s.id = ${row.id}`);
-}
-
-/** The same of a table whose changes are measured. */
-async function copy(copies: Copies, table: string, row: Json, differing: Record<string, string>): Promise<void> {
-  const measured = raw(`program.${table}`);
-  await rail.query(sql`alter table ${measured} disable trigger touched`);
-  await copyTo(copies, `program.${table}`, row, differing);
-  await rail.query(sql`alter table ${measured} enable trigger touched`);
-}
+const tables = ['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link'];
+const volume = await openVolume(
+  rail,
+  tables.map((table) => `program.${table}`),
+);
+const { touched } = volume;
 
 /** A program with one of each object, and a month of sales that decides a rate. */
 async function openStore() {
@@ -112,19 +49,22 @@ async function fill(
   };
   const sold = await tiered.sale({ external_customer_id: fresh('cus'), partner_id: seller.id });
   for (const sale of [rows.sale, sold])
-    await copy(copies, 'sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
+    await volume.copy(copies, 'program.sale', sale, { external_charge_id: `'many ' || n`, is_first_sale: 'false' });
   await rail.query(sql`analyze program.sale`);
-  await copy(copies, 'commission', rows.commission as Json, of_many);
-  await copy(copies, 'refund', rows.refund as Json, { external_refund_id: `'many ' || n`, amount_minor: '1' });
+  await volume.copy(copies, 'program.commission', rows.commission as Json, of_many);
+  await volume.copy(copies, 'program.refund', rows.refund as Json, {
+    external_refund_id: `'many ' || n`,
+    amount_minor: '1',
+  });
   // And one of each of those sales: where all are of one, Postgres takes a sale for one with thousands.
   const spread = { ...of_many, external_refund_id: `'spread ' || n`, amount_minor: '1' };
-  await copy(copies, 'refund', rows.refund as Json, spread);
-  await copy(copies, 'click', rows.click, {});
-  await copy(copies, 'customer', rows.customer, { email: `'many' || n || '@customer.example.com'` });
-  await copy(copies, 'partner', rows.partner, {
+  await volume.copy(copies, 'program.refund', rows.refund as Json, spread);
+  await volume.copy(copies, 'program.click', rows.click, {});
+  await volume.copy(copies, 'program.customer', rows.customer, { email: `'many' || n || '@customer.example.com'` });
+  await volume.copy(copies, 'program.partner', rows.partner, {
     ...{ email: `'many' || n || '@partner.example.com'`, handle: `'many' || n` },
   });
-  await copy(copies, 'link', rows.link, { value: `'many' || n`, short_slug: `s.short_slug || n` });
+  await volume.copy(copies, 'program.link', rows.link, { value: `'many' || n`, short_slug: `s.short_slug || n` });
   // As workers do each minute.
   await transaction(rail.store, { organization_id: null, request_id: null }, (tx) => foldTallies(tx, 1_000_000));
   await rail.query(sql`analyze`);
@@ -186,22 +126,6 @@ for (const [name, create] of Object.entries(creates))
     t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
   });
 
-/** The fewest blocks that a check reads in some tries. */
-async function checked(check: (tx: Tx) => Promise<void>): Promise<number> {
-  const counts: number[] = [];
-  const read = sql`
-    select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as blocks from pg_class c where c.relnamespace = 'program'::regnamespace`;
-  for (let nth = 0; nth < 3; nth++) {
-    await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
-      // Blocks that the session has read before may be among them.
-      const before = await tx.one<{ blocks: number }>(read);
-      await check(tx);
-      counts.push((await tx.one<{ blocks: number }>(read)).blocks - before.blocks);
-    });
-  }
-  return Math.min(...counts);
-}
-
 t.test(`checks for fraud look at no more behind ${2 * many} others than behind ${many}`, async (t) => {
   const checks: Record<string, (tx: Tx) => Promise<void>> = {
     'a click': (tx) => assessClick(tx, click.id),
@@ -209,12 +133,15 @@ t.test(`checks for fraud look at no more behind ${2 * many} others than behind $
     'a sale': (tx) => assessSale(tx, sale.id),
   };
   const before: Record<string, number> = {};
-  for (const [name, check] of Object.entries(checks)) before[name] = await checked(check);
-  await copy({ organization_id }, 'sale', sale, { external_charge_id: `'more ' || n`, is_first_sale: 'false' });
-  await copy({ organization_id }, 'click', click, {});
+  for (const [name, check] of Object.entries(checks)) before[name] = await volume.checked(organization_id, check);
+  await volume.copy({ organization_id }, 'program.sale', sale, {
+    external_charge_id: `'more ' || n`,
+    is_first_sale: 'false',
+  });
+  await volume.copy({ organization_id }, 'program.click', click, {});
   await rail.query(sql`analyze program.click, program.sale`);
   for (const [name, check] of Object.entries(checks)) {
-    const now = await checked(check);
+    const now = await volume.checked(organization_id, check);
     t.comment(`${name}: ${before[name]}, ${now}`);
     t.ok((before[name] as number) > 20, 'something is measured');
     t.ok(now <= 1.1 * (before[name] as number) + more, `${name}: ${before[name]}, then ${now}`);
@@ -247,7 +174,7 @@ t.test(`an event looks at no more endpoints behind ${many} postbacks of another 
   );
   t.ok(own && postback);
   const before = await looked();
-  await copyTo({ organization_id }, 'webhooks.endpoint', postback as Json, {});
+  await volume.copy({ organization_id }, 'webhooks.endpoint', postback as Json);
   await rail.query(sql`analyze webhooks.endpoint`);
   const now = await looked();
   t.comment(`${before}, ${now}`);
