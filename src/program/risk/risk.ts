@@ -20,36 +20,35 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
   if (!customer) return;
   const { program_id, partner_id } = customer;
   const subject = { program_id, partner_id, customer_id };
-  await flagSelfReferral(tx, customer, subject);
+  const clicks = await clicksOf(tx, customer.referral_id);
+  await flagSelfReferral(tx, customer, clicks, subject);
   await flagDisposableEmail(tx, customer, subject);
-  await flagSameIp(tx, customer, subject);
+  await flagSameIp(tx, clicks, subject);
 }
 
-async function flagSelfReferral(tx: Tx, { partner_id, email, referral_id }: Customer, subject: Subject) {
+async function flagSelfReferral(tx: Tx, { partner_id, email }: Customer, clicks: Click[], subject: Subject) {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   if (!partner) return;
-  const clicks = await visitsOf(tx, referral_id);
   const partner_visits = await partnerVisits(tx, partner_id, clicks);
   const matched = selfReferralBy({ partner_email: partner.email, customer_email: email, partner_visits, clicks });
   if (matched) await raiseFlag(tx, { ...subject, kind: 'self_referral', severity: 'high', evidence: { matched } });
 }
 
-/** So many clicks of a referral are looked at, the newest ones. */
-const most_visits = 100;
+interface Click extends Visit {
+  ip_hash: string;
+  partner_id: string;
+}
 
-/** The browsers of a referral's clicks. */
-const visitsOf = async (tx: Tx, referral_id: string | null): Promise<Visit[]> =>
+/** The newest clicks of a referral whose address is known, the newest first. */
+const clicksOf = async (tx: Tx, referral_id: string | null): Promise<Click[]> =>
   referral_id === null
     ? []
-    : tx.all<Visit>(sql`
-        select distinct n.ip_hash, n.user_agent
-        from (
-          select t.ip_hash, t.user_agent
-          from program.click t
-          where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null and t.user_agent is not null
-          order by t.id desc
-          limit ${most_visits}
-        ) n`);
+    : tx.all<Click>(sql`
+        select t.ip_hash, t.user_agent, t.partner_id
+        from program.click t
+        where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null
+        order by t.id desc
+        limit ${same_ip.newest}`);
 
 async function flagDisposableEmail(tx: Tx, { email }: Customer, subject: Subject) {
   if (email === null || !(await isDisposable(email))) return;
@@ -63,30 +62,32 @@ async function isDisposable(email: string): Promise<boolean> {
   return !MailChecker.isValid(email);
 }
 
-/** Looks at the newest clicks alone, of the referral and from its addresses. */
-async function flagSameIp(tx: Tx, { referral_id }: Customer, subject: Subject) {
-  if (referral_id === null) return;
+/** Looks at the newest clicks alone from the newest addresses. Each referral is looked up by itself: Postgres might read all customers to join those of a few. */
+async function flagSameIp(tx: Tx, clicks: Click[], subject: Subject) {
+  const addresses = [...new Map(clicks.map((click) => [`${click.ip_hash} ${click.partner_id}`, click])).values()];
+  const newest = addresses.slice(0, same_ip.addresses);
+  if (newest.length === 0) return;
   const { customers } = await tx.one<{ customers: number }>(sql`
-    with mine as (
-      select t.ip_hash, t.partner_id
-      from program.click t
-      where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null
-      order by t.id desc
-      limit ${same_ip.newest}
-    ),
-    theirs as (
+    with theirs as (
       select distinct c.referral_id
-      from (select distinct m.ip_hash, m.partner_id from mine m) address
+      from unnest(${newest.map(({ ip_hash }) => ip_hash)}::text[], ${newest.map((click) => click.partner_id)}::text[]) as address (ip_hash, partner_id)
       cross join lateral (
         select t.partner_id, t.referral_id from program.click t where ${tenant(tx)} and t.ip_hash = address.ip_hash
         order by t.id desc
         limit ${same_ip.newest}
       ) c
       where c.partner_id = address.partner_id
+      limit ${same_ip.newest}
     )
-    select count(distinct o.id) as customers
-    from theirs t
-    join program.customer o on o.organization_id = ${tx.organization_id} and o.referral_id = t.referral_id`);
+    select count(*) as customers
+    from (
+      select from theirs t
+      cross join lateral (
+        select from program.customer o where o.organization_id = ${tx.organization_id} and o.referral_id = t.referral_id
+        limit ${same_ip.newest}
+      ) o
+      limit ${same_ip.newest}
+    ) found`);
   if (customers <= same_ip.max) return;
   await raiseFlag(tx, { ...subject, kind: 'same_ip', severity: 'medium', evidence: { customers } });
 }
