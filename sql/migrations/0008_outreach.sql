@@ -442,7 +442,8 @@ comment on column recruitment.message.other_message_ids is
   'Message-IDs that it has besides: the one that its provider wrote, and those it had before it was sent again.';
 comment on column recruitment.message.resends is 'How often it was sent again by request: each time it has a new Message-ID.';
 create index message_bounced on recruitment.message (organization_id, campaign_id, bounced_at) where bounced_at is not null;
-create index message_by_address on recruitment.message (organization_id, inbox_id, address_hmac, id);
+create index message_by_address on recruitment.message (organization_id, inbox_id, address_hmac, id)
+  where direction = 'outbound' and sequence_id is not null;
 create index message_by_bounced_at on recruitment.message (organization_id, bounced_at)
   where bounced_at is not null;
 create index message_by_brand on recruitment.message (organization_id, brand_id, id);
@@ -450,12 +451,16 @@ create index message_by_campaign on recruitment.message (organization_id, campai
 create index message_by_prospect on recruitment.message (organization_id, prospect_id, id);
 create index message_by_rfc_message_id on recruitment.message (organization_id, rfc_message_id);
 create index message_by_sent_at on recruitment.message (organization_id, sent_at)
+create index message_by_purpose on recruitment.message (organization_id, prospect_id, purpose, received_at, id)
+  where purpose in ('invitation', 'reply', 'unsubscribe');
   where direction = 'outbound' and sent_at is not null;
 create index message_by_thread on recruitment.message (organization_id, thread_id, id);
 create index message_by_unsubscribed_at on recruitment.message (organization_id, unsubscribed_at)
   where unsubscribed_at is not null;
 create index message_complaints on recruitment.message (organization_id, inbox_id, received_at)
   where purpose = 'complaint';
+create index message_sent_in_thread on recruitment.message (organization_id, thread_id, id) where direction = 'outbound';
+create index message_to_review on recruitment.message (organization_id, thread_id) where needs_review;
 create unique index message_sending_unique on recruitment.message (organization_id, inbox_id) where state = 'sending';
 create index message_other_ids on recruitment.message using gin (other_message_ids) where other_message_ids <> '{}';
 create index message_planned on recruitment.message (organization_id, inbox_id) where state = 'planned';
@@ -474,6 +479,7 @@ create index message_to_look_up on recruitment.message (look_up_at) where look_u
 create index message_unknown on recruitment.message (organization_id, inbox_id, claimed_at) where state = 'unknown';
 create index reply_by_received_at on recruitment.message (organization_id, received_at)
   where purpose in ('reply', 'unsubscribe') and received_at is not null;
+create index reply_by_thread on recruitment.message (organization_id, thread_id, received_at, id) where purpose = 'reply';
 call core.protect_tenant_table('recruitment.message');
 
 create table recruitment.mail_set_aside (

@@ -153,18 +153,23 @@ async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
       where m.organization_id = ${tx.organization_id} and m.rfc_message_id = any(${ids}) and m.purpose <> 'test'
       union all
       select m.id, m.thread_id, m.direction, (select min(array_position(${ids}::text[], o.id)) from unnest(m.other_message_ids) as o (id))
-      from recruitment.message m
-      where m.organization_id = ${tx.organization_id} and m.other_message_ids && ${ids}::text[] and m.other_message_ids <> '{}'
-        and m.purpose <> 'test'
+      from recruitment.messages_known_as(${ids}) as k (id)
+      join recruitment.message m on m.organization_id = ${tx.organization_id} and m.id = k.id
+      where m.purpose <> 'test'
     )
     select ${answered_columns}, n.direction = 'outbound' as is_proven
     from named n
-    join recruitment.message t on ${tenant(tx)} and case n.direction
-      when 'outbound' then t.id = n.id
-      else t.id = (
-        select max(o.id) from recruitment.message o
-        where o.organization_id = ${tx.organization_id} and o.thread_id = n.thread_id and o.direction = 'outbound'
-      ) end
+    cross join lateral (
+      select n.id where n.direction = 'outbound'
+      union all
+      (
+        select o.id from recruitment.message o
+        where o.organization_id = ${tx.organization_id} and o.thread_id = n.thread_id and o.direction = 'outbound' and n.direction = 'inbound'
+        order by o.id desc
+        limit 1
+      )
+    ) as answered
+    join recruitment.message t on ${tenant(tx)} and t.id = answered.id
     order by n.place, t.id
     limit 1`);
   if (!named) return undefined;
@@ -185,13 +190,19 @@ async function byAddresses(
   const hashes = known.map((address) => hashesOf(hash, address).address_hmac);
   const latest = new Date(arrived_at.getTime() + clock_slack_ms).toISOString();
   return tx.maybe<Answered>(sql`
-    select ${answered_columns}
-    from recruitment.message t
-    join recruitment.sequence s on s.organization_id = t.organization_id and s.id = t.sequence_id
-    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.address_hmac = any(${hashes}::bytea[])
-      and t.direction = 'outbound' and (t.state in ('sending', 'sent', 'unknown', 'bounced') or t.resends > 0)
-      and coalesce(t.sent_at, t.created_at) <= ${latest}::timestamptz
-      and (s.open or coalesce(t.sent_at, t.created_at) >= ${tx.now}::timestamptz - ${most_age}::interval)
-    order by t.id desc
+    select last.*
+    from unnest(${hashes}::bytea[]) as known (address_hmac)
+    cross join lateral (
+      select ${answered_columns}
+      from recruitment.message t
+      join recruitment.sequence s on s.organization_id = t.organization_id and s.id = t.sequence_id
+      where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.address_hmac = known.address_hmac
+        and t.direction = 'outbound' and t.sequence_id is not null and (t.state in ('sending', 'sent', 'unknown', 'bounced') or t.resends > 0)
+        and coalesce(t.sent_at, t.created_at) <= ${latest}::timestamptz
+        and (s.open or coalesce(t.sent_at, t.created_at) >= ${tx.now}::timestamptz - ${most_age}::interval)
+      order by t.id desc
+      limit 1
+    ) as last
+    order by last.id desc
     limit 1`);
 }

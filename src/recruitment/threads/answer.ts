@@ -1,5 +1,5 @@
 /** A person's own answer in a thread: no outreach, so it has no footer, and nothing is emitted. */
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -67,12 +67,16 @@ async function answer(
 
 /** @throws Problem resource_not_found for a thread of somebody else; invalid_state_transition where there is none */
 async function threadOf(tx: Tx, prospect_id: string, thread_id: string | undefined): Promise<Thread> {
-  const named = thread_id === undefined ? sql`true` : sql`t.id = ${thread_id}`;
-  const found = await tx.maybe<Thread>(sql`
-    select ${threads.columns} from ${threads.from}
-    where ${tenant(tx)} and t.prospect_id = ${prospect_id} and ${named}
-    order by t.last_message_at desc, t.id desc
-    limit 1`);
+  const last = sql`(
+    select m.thread_id from recruitment.message m
+    where m.organization_id = ${tx.organization_id} and m.prospect_id = ${prospect_id} and m.thread_id is not null
+      and m.state in ('received', 'sent', 'bounced', 'unknown')
+    order by m.id desc
+    limit 1)`;
+  const found = await threads.find(
+    tx,
+    sql`${tenant(tx)} and t.prospect_id = ${prospect_id} and t.id = ${thread_id ?? last}`,
+  );
   if (!found && thread_id !== undefined) throw notFound('thread', thread_id, 'thread_id');
   requireState(found !== undefined, 'The prospect has no thread to answer in. Add them to a campaign, or invite them.');
   return found as Thread;
@@ -96,12 +100,17 @@ interface Before {
   address_hmac: Buffer | null;
 }
 
-/** Reads what was sent and came in, the last reply first, then what was sent last. */
-const messagesBefore = (tx: Tx, thread_id: string): Promise<Before[]> =>
-  tx.all<Before>(sql`
-    select t.state, t.rfc_message_id, t.reference_ids, t.other_message_ids, t.address_hmac
-    from recruitment.message t
-    where ${tenant(tx)} and t.thread_id = ${thread_id} and t.purpose in ('reply', 'sequence', 'invitation', 'answer')
-      and t.state in ('received', 'sent', 'unknown')
-    order by t.direction, coalesce(t.received_at, t.sent_at, t.created_at) desc, t.id desc
-    limit 20`);
+/** Reads the last replies, the last one first, then what was sent last. */
+async function messagesBefore(tx: Tx, thread_id: string): Promise<Before[]> {
+  const newest = (those: Sql) =>
+    tx.all<Before>(sql`
+      select t.state, t.rfc_message_id, t.reference_ids, t.other_message_ids, t.address_hmac
+      from recruitment.message t
+      where ${tenant(tx)} and t.thread_id = ${thread_id} and ${those}
+      limit 20`);
+  const [replies, sent] = await Promise.all([
+    newest(sql`t.purpose = 'reply' order by t.received_at desc, t.id desc`),
+    newest(sql`t.direction = 'outbound' and t.state in ('sent', 'unknown') order by t.id desc`),
+  ]);
+  return [...replies, ...sent];
+}

@@ -67,11 +67,16 @@ function requireText({ direction, purpose, confidence }: Message): void {
 }
 
 /** Returns whether a reply was kept for a person to look at, and changed nothing: nothing was emitted. */
-async function isSetAside(tx: Tx, { id, prospect_id, needs_review, confidence }: Message): Promise<boolean> {
+async function isSetAside(
+  tx: Tx,
+  { id, prospect_id, needs_review, confidence, created_at }: Message,
+): Promise<boolean> {
   if (!needs_review || confidence !== 0) return false;
   const emitted = await tx.maybe(sql`
     select from recruitment.activity t
     where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.kind = 'replied' and t.data ->> 'message_id' = ${id}
+      and t.id > 'fac_' || core.id_time_part(${created_at}::timestamptz - interval '1 hour')
+      and t.id < 'fac_' || core.id_time_part(${created_at}::timestamptz + interval '1 hour')
     limit 1`);
   return emitted === undefined;
 }
@@ -84,7 +89,7 @@ async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: R
     where ${tenant(tx)} and t.id = ${message.sequence_id} and t.state = 'unsubscribed'`);
   await tx.all(sql`
     update recruitment.message t set unsubscribed_at = null
-    where ${tenant(tx)} and t.sequence_id = ${message.sequence_id} and t.direction = 'outbound' and t.unsubscribed_at is not null
+    where ${tenant(tx)} and t.sequence_id = ${message.sequence_id} and t.purpose = 'sequence' and t.unsubscribed_at is not null
       and exists (
         select from recruitment.prospect p
         where p.organization_id = t.organization_id and p.id = t.prospect_id and p.unsubscribed_at is null

@@ -50,7 +50,7 @@ async function requireLastStep(tx: Tx, { sequence_id, step_index }: Message): Pr
   const { ended_at, next_step } = await sequences.get(tx, sequence_id);
   const later = await tx.maybe(sql`
     select from recruitment.message t
-    where ${tenant(tx)} and t.sequence_id = ${sequence_id} and t.direction = 'outbound' and t.step_index > ${step_index}
+    where ${tenant(tx)} and t.sequence_id = ${sequence_id} and t.purpose = 'sequence' and t.step_index > ${step_index}
       and t.state in ('sending', 'sent', 'unknown', 'bounced')
     limit 1`);
   requireState(

@@ -64,9 +64,13 @@ const noteEmail = (tx: Tx, message_id: string): Promise<object[]> =>
     where ${tenant(tx)} and t.id = (
       select o.id
       from recruitment.message m
-      join recruitment.message o on o.organization_id = m.organization_id and o.direction = 'outbound' and o.purpose = 'sequence'
-        and (o.id = m.id or (m.direction = 'inbound' and o.sequence_id = m.sequence_id))
-      where m.organization_id = t.organization_id and m.id = ${message_id}
+      cross join lateral (
+        select m.id, m.rfc_message_id, m.step_index where m.purpose = 'sequence'
+        union all
+        select s.id, s.rfc_message_id, s.step_index from recruitment.message s
+        where s.organization_id = m.organization_id and s.sequence_id = m.sequence_id and s.purpose = 'sequence' and m.direction = 'inbound'
+      ) as o
+      where m.organization_id = ${tx.organization_id} and m.id = ${message_id}
       order by o.rfc_message_id = m.in_reply_to desc nulls last, o.step_index desc
       limit 1)`);
 
@@ -89,6 +93,9 @@ function emitUnsubscribed(tx: Tx, { brand_id, prospect_id, campaign_id, sequence
   );
 }
 
+/** So many emails of a thread are looked at, the newest ones. */
+const most_sent = 100;
+
 /**
  * The addresses that a message speaks for: its own, and of a reply those that were written to. Anybody can name another's as the sender of a reply:
  * it counts where it is proven, or of the company that was written to. In the clear where a prospect still holds them.
@@ -107,8 +114,13 @@ async function targetsOf(tx: Tx, vault: Vault, { id, prospect_id }: Message, is_
       union
       select sent.address_hmac
       from recruitment.message t
-      join recruitment.message sent on sent.organization_id = t.organization_id and sent.thread_id = t.thread_id
-      where ${tenant(tx)} and t.id = ${id} and t.direction = 'inbound' and sent.direction = 'outbound'
+      cross join lateral (
+        select o.address_hmac from recruitment.message o
+        where o.organization_id = t.organization_id and o.thread_id = t.thread_id and o.direction = 'outbound'
+        order by o.id desc
+        limit ${most_sent}
+      ) as sent
+      where ${tenant(tx)} and t.id = ${id} and t.direction = 'inbound'
     )
     select distinct on (n.hmac) n.hmac, a.id as email_address_id, a.address
     from named n
