@@ -330,13 +330,14 @@ comment on column recruitment.sequence.due_at is
 comment on column recruitment.sequence.paused_until is 'An automatic reply said when the prospect is back.';
 comment on column recruitment.sequence.is_held is 'Whether it waits for a person because its first email may not have been sent.';
 create unique index sequence_address_unique on recruitment.sequence (organization_id, address_hmac) where open and address_hmac is not null;
-create index sequence_by_company on recruitment.sequence (organization_id, campaign_id, company_hmac)
+create index sequence_by_company on recruitment.sequence (organization_id, company_hmac, campaign_id)
   where open and company_hmac is not null;
 create index sequence_by_domain on recruitment.sequence (organization_id, domain_hmac) where open;
 create index sequence_by_prospect on recruitment.sequence (organization_id, prospect_id, id);
 create index sequence_queue on recruitment.sequence (organization_id, inbox_id, campaign_id, state, due_at) where open and due_at is not null;
 create index sequence_open on recruitment.sequence (organization_id, campaign_id, inbox_id) where open;
 create index sequence_to_complete on recruitment.sequence (organization_id, campaign_id, next_step, due_at)
+create index sequence_open_of_prospect on recruitment.sequence (organization_id, prospect_id, id) where open;
   where state = 'active' and due_at is not null;
 create index sequence_to_schedule on recruitment.sequence (organization_id, campaign_id, id) where open and due_at is null;
 call core.protect_tenant_table('recruitment.sequence');

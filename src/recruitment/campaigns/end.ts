@@ -74,7 +74,7 @@ export async function failSequences(tx: Tx, failed: FailedSequence[]): Promise<v
       for no key update of t
     ), cancelled as (
       update recruitment.message t set state = 'cancelled', updated_at = ${tx.now}::timestamptz
-      from open where ${tenant(tx)} and t.sequence_id = open.id and t.state = 'planned'
+      from open where ${tenant(tx)} and t.sequence_id = open.id and t.purpose = 'sequence' and t.state = 'planned'
     )
     update recruitment.sequence t
     set state = 'failed', failed_reason = open.reason, ended_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz

@@ -102,14 +102,18 @@ function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
 
 /** The sequences of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
 async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered, prospect: Prospect): Promise<Sql> {
-  const own = sql`t.prospect_id = ${prospect.id}`;
+  const open = sql`s.organization_id = ${tx.organization_id} and s.open`;
   const company = await tx.maybe<{ company_hmac: Buffer }>(sql`
     select s.company_hmac
     from recruitment.sequence s
     join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id
     where s.organization_id = ${tx.organization_id} and s.id = ${sequence_id} and c.stop_for_company and s.company_hmac is not null`);
-  if (!company) return own;
-  return sql`(${own} or t.campaign_id = ${campaign_id} and t.company_hmac = ${company.company_hmac})`;
+  // `|| ''`: by the company, whatever statistics say: a campaign may have many open ones.
+  if (!company) return sql`t.prospect_id = ${prospect.id}`;
+  return sql`t.id = any(array(
+    select s.id from recruitment.sequence s where ${open} and s.prospect_id = ${prospect.id}
+    union all
+    select s.id from recruitment.sequence s where ${open} and s.campaign_id || '' = ${campaign_id} and s.company_hmac = ${company.company_hmac}))`;
 }
 
 export const countReply = (tx: Tx, prospect_id: string): Promise<object[]> =>

@@ -29,11 +29,11 @@ export async function endSequences(tx: Tx, where: Sql, end: End | Sql, most: num
     ), ended as (
       update recruitment.sequence t
       set state = ${end}, ended_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-      from open where ${tenant(tx)} and t.id = open.id
+      where ${tenant(tx)} and t.id = any(array(select open.id from open))
       returning t.id
     ), cancelled as (
       update recruitment.message t set state = 'cancelled', updated_at = ${tx.now}::timestamptz
-      from open where ${tenant(tx)} and t.sequence_id = open.id and t.state = 'planned'
+      where ${tenant(tx)} and t.sequence_id = any(array(select open.id from open)) and t.purpose = 'sequence' and t.state = 'planned'
     )
     select e.id from ended e`);
   return ended.map(({ id }) => id);
