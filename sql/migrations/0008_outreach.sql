@@ -334,10 +334,11 @@ create index sequence_by_company on recruitment.sequence (organization_id, compa
   where open and company_hmac is not null;
 create index sequence_by_domain on recruitment.sequence (organization_id, domain_hmac) where open;
 create index sequence_by_prospect on recruitment.sequence (organization_id, prospect_id, id);
-create index sequence_queue on recruitment.sequence (organization_id, inbox_id, campaign_id, state, due_at) where open and due_at is not null;
+create index sequence_queue on recruitment.sequence (organization_id, inbox_id, campaign_id, state, paused_by_user, is_held, due_at)
+  where open and due_at is not null;
 create index sequence_open on recruitment.sequence (organization_id, campaign_id, inbox_id) where open;
-create index sequence_to_complete on recruitment.sequence (organization_id, campaign_id, next_step, due_at)
 create index sequence_open_of_prospect on recruitment.sequence (organization_id, prospect_id, id) where open;
+create index sequence_to_complete on recruitment.sequence (organization_id, campaign_id, next_step, due_at)
   where state = 'active' and due_at is not null;
 create index sequence_to_schedule on recruitment.sequence (organization_id, campaign_id, id) where open and due_at is null;
 call core.protect_tenant_table('recruitment.sequence');
@@ -450,18 +451,18 @@ create index message_by_bounced_at on recruitment.message (organization_id, boun
 create index message_by_brand on recruitment.message (organization_id, brand_id, id);
 create index message_by_campaign on recruitment.message (organization_id, campaign_id, step_index, variant) where campaign_id is not null;
 create index message_by_prospect on recruitment.message (organization_id, prospect_id, id);
-create index message_by_rfc_message_id on recruitment.message (organization_id, rfc_message_id);
-create index message_by_sent_at on recruitment.message (organization_id, sent_at)
 create index message_by_purpose on recruitment.message (organization_id, prospect_id, purpose, received_at, id)
   where purpose in ('invitation', 'reply', 'unsubscribe');
+create index message_by_rfc_message_id on recruitment.message (organization_id, rfc_message_id);
+create index message_by_sent_at on recruitment.message (organization_id, sent_at)
   where direction = 'outbound' and sent_at is not null;
 create index message_by_thread on recruitment.message (organization_id, thread_id, id);
+create index message_sent_in_thread on recruitment.message (organization_id, thread_id, id) where direction = 'outbound';
+create index message_to_review on recruitment.message (organization_id, thread_id) where needs_review;
 create index message_by_unsubscribed_at on recruitment.message (organization_id, unsubscribed_at)
   where unsubscribed_at is not null;
 create index message_complaints on recruitment.message (organization_id, inbox_id, received_at)
   where purpose = 'complaint';
-create index message_sent_in_thread on recruitment.message (organization_id, thread_id, id) where direction = 'outbound';
-create index message_to_review on recruitment.message (organization_id, thread_id) where needs_review;
 create unique index message_sending_unique on recruitment.message (organization_id, inbox_id) where state = 'sending';
 create index message_other_ids on recruitment.message using gin (other_message_ids) where other_message_ids <> '{}';
 create index message_planned on recruitment.message (organization_id, inbox_id) where state = 'planned';
@@ -478,9 +479,9 @@ create index message_to_copy on recruitment.message (organization_id, inbox_id, 
   where direction = 'outbound' and sent_at is not null and copied_at is null;
 create index message_to_look_up on recruitment.message (look_up_at) where look_up_at is not null;
 create index message_unknown on recruitment.message (organization_id, inbox_id, claimed_at) where state = 'unknown';
+create index reply_by_thread on recruitment.message (organization_id, thread_id, received_at, id) where purpose = 'reply';
 create index reply_by_received_at on recruitment.message (organization_id, received_at)
   where purpose in ('reply', 'unsubscribe') and received_at is not null;
-create index reply_by_thread on recruitment.message (organization_id, thread_id, received_at, id) where purpose = 'reply';
 call core.protect_tenant_table('recruitment.message');
 
 create table recruitment.mail_set_aside (

@@ -186,23 +186,36 @@ export async function guardBounces(tx: Tx, campaign_id: string, message_id: stri
 export const pauseForComplaint = (tx: Tx, campaign_id: string): Promise<object> =>
   pauseCampaign(tx, campaign_id, 'guard', 'spam_complaint');
 
-/** "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. */
+/**
+ * "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. Of what was sent no more
+ * is counted than takes these bounces below the limit.
+ */
 const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Promise<Counted> =>
   tx.one<Counted>(sql`
     with campaign as (
-      select c.counted_since as since from recruitment.campaign c
+      select c.counted_since as since, c.bounce_pause_bps from recruitment.campaign c
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
-    ), accepted as (
-      select count(*)::integer as sent, (count(*) filter (where m.id = ${message_id}))::integer as bounced
+    ), own as (
+      select count(*)::integer as bounced
       from recruitment.message m, campaign
-      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.sent_at >= campaign.since
+      where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
+        and m.sent_at >= campaign.since
     ), returned as (
       select count(*)::integer as bounced, (count(*) filter (where m.sent_at is null))::integer as refused
       from recruitment.message m, campaign
       where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.bounced_at >= campaign.since
         and coalesce(m.sent_at, campaign.since) >= campaign.since and m.id is distinct from ${message_id} and ${counts_as_bounced}
+    ), bounced as (
+      select own.bounced + returned.bounced as count from own, returned
+    ), accepted as (
+      select count(*)::integer as sent
+      from (
+        select from recruitment.message m, campaign
+        where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.sent_at >= campaign.since
+        limit (select greatest(${least_sent}, 1 + bounced.count * 10000 / nullif(campaign.bounce_pause_bps, 0)) from bounced, campaign)
+      ) as counted
     )
-    select accepted.sent + returned.refused as sent, accepted.bounced + returned.bounced as bounced from accepted, returned`);
+    select accepted.sent + returned.refused as sent, bounced.count as bounced from accepted, returned, bounced`);
 
 const least_sent = 20;
 const least_bounced = 2;

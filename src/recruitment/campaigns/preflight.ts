@@ -15,7 +15,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { objectName } from '../../core/values/fields.ts';
-import { dailyLimit } from '../inboxes/inbox.ts';
+import { dailyLimit, daysThatSent } from '../inboxes/inbox.ts';
 import { included } from '../plan/limits.ts';
 import { planName } from '../plan/plan.ts';
 import type { SendFailure } from '../sequences/sequence.ts';
@@ -97,10 +97,8 @@ export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): P
 
 const inboxesOf = (tx: Tx, ids: string[]): Promise<Inbox[]> =>
   tx.all<Inbox>(sql`
-    select t.from_name, t.email, t.reply_to, t.status, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, (
-      select count(*)::integer from recruitment.inbox_day d
-      where d.organization_id = t.organization_id and d.inbox_id = t.id and d.sent > 0
-    ) as days_that_sent
+    select t.from_name, t.email, t.reply_to, t.status, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s,
+      ${daysThatSent(sql`'infinity'::date`)} as days_that_sent
     from recruitment.inbox t
     where ${tenant(tx)} and t.id = any(${ids}) and t.deleted_at is null
     order by t.id`);

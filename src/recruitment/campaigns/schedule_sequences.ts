@@ -223,12 +223,19 @@ class InboxLoads {
 
 const loadOf = ({ open, daily_limit }: Load): number => (open + 1) / daily_limit;
 
+/** An inbox with as many open sequences as it sends in so many days is as full as one with more: no more are counted. */
+const most_days = 30;
+
 /** @param inbox_ids of a campaign */
 async function loadsOf(tx: Tx, inbox_ids: string[]): Promise<InboxLoads> {
   const loads = await tx.all<Load>(sql`
     select i.id, i.daily_limit, (
-      select count(*)::integer from recruitment.sequence s
-      where s.organization_id = i.organization_id and s.inbox_id = i.id and s.open and s.due_at is not null
+      select count(*)::integer
+      from (
+        select from recruitment.sequence s
+        where s.organization_id = i.organization_id and s.inbox_id = i.id and s.open and s.due_at is not null
+        limit i.daily_limit * ${most_days}
+      ) as counted
     ) as open
     from recruitment.inbox i
     where i.organization_id = ${tx.organization_id} and i.id = any(${inbox_ids}) and i.status = 'connected' and i.deleted_at is null

@@ -76,12 +76,16 @@ export function endOf(reason: Reason): End {
 }
 
 /** The entries `s` that bar a row `t` with the hashes of an address and a prospect: a sequence, a message. */
-const barring = sql`recruitment.suppression s
-  where s.organization_id = t.organization_id and s.lifted_at is null
-    and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)`;
+const barring = sql`(
+  select s.id, s.reason, s.refresh_after from recruitment.suppression s
+  where s.organization_id = t.organization_id and s.lifted_at is null and s.hmac in (t.address_hmac, t.domain_hmac)
+  union all
+  select s.id, s.reason, s.refresh_after from recruitment.suppression s
+  where s.organization_id = t.organization_id and s.lifted_at is null and s.prospect_id = t.prospect_id
+) as s`;
 export const is_barred = sql`exists (select from ${barring})`;
 /** The reason of an entry that has barred it, and whose job is still to end it. Null: there is none. */
-export const being_barred = sql`(select s.reason from ${barring} and s.refresh_after is not null order by s.id limit 1)`;
+export const being_barred = sql`(select s.reason from ${barring} where s.refresh_after is not null order by s.id limit 1)`;
 
 /**
  * Returns whether an address of a prospect must not be written to, in any of the three layers. Marks wait until the transaction ends, so

@@ -1,3 +1,4 @@
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { resource } from '../../core/resource/resource.ts';
 import { enumOf, id, meaningsOf, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -71,6 +72,19 @@ export interface InboxKey {
   organization_id: string;
   inbox_id: string;
 }
+
+/**
+ * The days before `day` on which an inbox `t` sent. Days behind those in which its ramp has reached its limit are not counted.
+ */
+export const daysThatSent = (day: Sql): Sql => sql`
+  case when t.ramp is null then 0 else (
+    select count(*)::integer
+    from (
+      select from recruitment.inbox_day e
+      where e.organization_id = t.organization_id and e.inbox_id = t.id and e.day < ${day} and e.sent > 0
+      limit greatest(0, ceil((t.daily_limit - (t.ramp ->> 'start')::numeric) / (t.ramp ->> 'step')::numeric))
+    ) as counted
+  ) end`;
 
 /**
  * The most emails of an inbox on a day: a ramp begins with `start`, and each day that sent adds `step`, up to the inbox's limit.

@@ -44,6 +44,7 @@ export async function confirm(tx: Tx, held: Held[], worker_id: string): Promise<
           join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id
           where s.organization_id = t.organization_id and s.id = t.sequence_id and s.open and ${isUnpaused(sql`s`, tx.now)}
             and c.state = 'sending'
+          offset 0 -- looked up for each message: else Postgres reads all open sequences first
         ))
         and (t.recipient is not null or not ${is_barred})
       returning t.id`),
