@@ -1,0 +1,190 @@
+/** Checks that what is created under a prospect, a campaign or an inbox touches as many blocks behind 5,000 others as at first. */
+import t from 'tap';
+import { request } from 'undici';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { foldProspectTallies } from '../../src/recruitment/brands/tally.ts';
+import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
+import { keyedHash } from '../../src/recruitment/prospects/keyed_hash.ts';
+import { openClassifier } from '../../src/recruitment/reading/classifier.ts';
+import { type Reader, readMail } from '../../src/recruitment/reading/read_mail.ts';
+import { Queues } from '../../src/recruitment/sending/queues.ts';
+import { markBounced } from '../../src/recruitment/sending/record_bounce.ts';
+import { unsubscribeUrl } from '../../src/recruitment/unsubscribing/link.ts';
+import { type Json, log, sql, startRail } from '../harness.ts';
+import { fresh } from '../shop.ts';
+import { many, more, openVolume } from '../volume.ts';
+import { startMailbox } from './mailbox.ts';
+import { type Mailed, mail, replyTo, within } from './outreach/mailed.ts';
+import { openSender, step } from './outreach/outreach.ts';
+import { answerTo, newMessageId, source } from './outreach/read_inbox.ts';
+import { startSink } from './outreach/sink.ts';
+
+// The rows are written past the requests, so that statements and totals do not know them.
+const rail = await startRail({ worker: false, audit: false });
+const { vault } = rail.services;
+const v1 = '/recruitment/v1';
+const tables = ['prospect', 'email_address', 'suppression', 'note', 'list_prospect', 'campaign', 'sequence'];
+const volume = await openVolume(
+  rail,
+  [...tables, 'thread', 'message', 'inbox'].map((table) => `recruitment.${table}`),
+);
+const mailbox = await startMailbox({ ...(await startSink()).handlers, secure: true });
+const classifier = openClassifier();
+t.teardown(() => classifier.close());
+const never = new AbortController().signal;
+const context = {
+  ...{ store: rail.store, services: rail.services, log, worker_id: 'wrk_test', stopping: never, cut_off: never },
+  use: () => {
+    throw new Error('No part of a worker is needed.');
+  },
+};
+
+/** A campaign that sends, and a prospect who was written to and replied. */
+async function openOffice() {
+  const caller = await rail.organization();
+  const { organization_id } = caller;
+  const sender = await openSender(rail, organization_id, {
+    ...{ mailbox, prospects: 100, steps: [step(), step({ delay_days: 3 })] },
+    address: (nth) => `reader@blog${nth}.com`,
+    campaign: { bounce_pause_bps: 10_000 },
+    inbox: { daily_limit: 40, min_gap_s: 3_600, max_gap_s: 3_600, ramp: { start: 30, step: 1 } },
+  });
+  const { brand_id, campaign_id } = sender;
+  const [inbox_id] = sender.inbox_ids as [string];
+  const outreach = { caller, brand_id, campaign_id, inbox_id };
+  const mailed = await mail(rail, outreach);
+  const reply_id = await replyTo(rail, outreach, mailed, mailed.email);
+  const note = await caller.post(`${v1}/prospects/${mailed.prospect_id}/notes`, { text: 'They like it.' });
+  const list = await caller.post(`${v1}/lists`, { brand_id, name: 'Spring' });
+  const entry = await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: 'eve@barred.example.com' });
+  const lifted = await caller.post(`${v1}/do_not_contact`, { kind: 'prospect', prospect_id: sender.prospect_ids[0] });
+  await caller.post(`${v1}/do_not_contact/${lifted.id}/lift`, { reason: 'mistake' });
+  return { ...outreach, organization_id, sender, mailed, reply_id, note, list, entry, lifted };
+}
+type Office = Awaited<ReturnType<typeof openOffice>>;
+
+/** Puts so many of each object under the same parents. */
+async function fill({ organization_id, sender, mailed, ...office }: Office, count = many): Promise<void> {
+  const copy = (table: string, id: string, differing?: Record<string, string>) =>
+    volume.copy({ organization_id, count }, `recruitment.${table}`, { id }, differing);
+  const [address] = await rail.query(sql`
+    select a.id from recruitment.email_address a where a.organization_id = ${organization_id} and a.prospect_id = ${mailed.prospect_id}`);
+  const hmac = `sha256(('many ' || n)::bytea)`;
+  const of_many = { prospect_id: `'fdi_many' || n` };
+  await copy('prospect', mailed.prospect_id, { id: `'fdi_many' || n`, key: `'many' || n || '.com'` });
+  await copy('email_address', address?.id, { ...of_many, address_hmac: hmac });
+  // Half of them wait for a person, the others for tomorrow.
+  await copy('sequence', sender.sequence_ids.at(-1) as string, {
+    ...{ ...of_many, address_hmac: hmac, company_hmac: hmac, paused_by_user: 'n % 2 = 0' },
+    due_at: `now() + (n % 2 * 2 - 1) * interval '1 day'`,
+  });
+  await copy('campaign', office.campaign_id, { id: `'fca_many' || n`, state: `'finished'`, finished_at: 'now()' });
+  await copy('sequence', mailed.sequence_id, {
+    ...{ campaign_id: `'fca_many' || n`, state: `'completed'`, ended_at: 'now()' },
+  });
+  await copy('thread', mailed.thread_id);
+  await copy('message', mailed.message_id, {
+    ...{ sequence_id: 'null', sent_at: 'now()' },
+    rfc_message_id: `'many' || n || '@acme.example.com'`,
+  });
+  await copy('message', office.reply_id, { rfc_message_id: `'many' || n || '@their.example.com'` });
+  await copy('note', office.note.id);
+  await copy('suppression', office.lifted.id);
+  await copy('suppression', office.entry.id, { hmac });
+  await rail.query(sql`
+    insert into recruitment.activity (organization_id, id, prospect_id, kind, data)
+    select ${organization_id}, core.new_id('fac'), ${mailed.prospect_id}, 'replied', '{}' from generate_series(1, ${count}::integer)`);
+  await rail.query(sql`
+    insert into recruitment.list_prospect (organization_id, list_id, prospect_id)
+    select ${organization_id}, ${office.list.id}, 'fdi_many' || n from generate_series(1, ${count}::integer) as n`);
+  await rail.query(sql`
+    insert into recruitment.inbox_day (organization_id, inbox_id, day, sent)
+    select ${organization_id}, ${office.inbox_id}, current_date - 1 - n, 1 from generate_series(1, ${count}::integer) as n`);
+  // As workers do each minute.
+  await transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
+    foldProspectTallies(tx, 1_000_000),
+  );
+  await rail.query(sql`vacuum (analyze)`);
+}
+
+// Another organization's objects make the indexes as deep as they are behind the others.
+await fill(await openOffice(), 1_000);
+const office = await openOffice();
+const { caller, organization_id, brand_id, campaign_id, inbox_id, sender, mailed, reply_id } = office;
+const [other_id] = sender.prospect_ids as [string];
+const prospect = `${v1}/prospects/${mailed.prospect_id}`;
+await rail.query(sql`analyze`);
+
+const queues = new Queues(context);
+/** Sends the next email of the inbox, whose gap is over. */
+async function send(): Promise<void> {
+  await rail.query(sql`update recruitment.inbox set next_slot_at = null where id = ${inbox_id}`);
+  await queues.run({ organization_id, inbox_id });
+}
+const reader: Reader = {
+  ...{ inbox: { organization_id, inbox_id }, own_addresses: ['grace0@acme.example.com'], classifier, context },
+  own_server: { imap_host: 'localhost', hosts: ['acme.example.com'], authserv_id: null },
+};
+const read = (text: string) =>
+  readMail({ source: Buffer.from(text), whole: true, arrived_at: new Date() }, { advance: async () => {} }, reader);
+const add = (given: Json = {}) =>
+  caller.post(`${v1}/prospects`, { brand_id, channel: 'website', key: `${fresh('blog')}.com`, name: 'Blog', ...given });
+const linkTo = ({ message_id }: Mailed) =>
+  within(rail, office, async (tx) =>
+    unsubscribeUrl(await keyedHash(tx, vault), rail.address, { organization_id, message_id }),
+  );
+const mailOne = () => mail(rail, office, { key: `${fresh('mailed')}.com`, email: `ada@${fresh('mailed')}.com` });
+
+let kinds = 0;
+const creates: Record<string, () => Promise<unknown>> = {
+  'a prospect of a brand': () => add({ email: `ada@${fresh('blog')}.com` }),
+  'an address at a domain of others': async () => add({ email: `${fresh('ada')}@${mailed.email.split('@')[1]}` }),
+  'a prospect who is barred and freed': async () => {
+    await caller.post(`${v1}/prospects/${other_id}/do_not_contact`);
+    await caller.post(`${v1}/prospects/${other_id}/do_not_contact/lift`, { reason: 'mistake' });
+  },
+  'an address that is barred': () =>
+    caller.post(`${v1}/do_not_contact`, { kind: 'address', email: `${fresh('eve')}@barred.example.com` }),
+  'a note of a prospect': () => caller.post(`${prospect}/notes`, { text: 'They like it.' }),
+  'a prospect of a list': async () =>
+    caller.post(`${v1}/lists/${office.list.id}/prospects`, { prospect_ids: [(await add()).id] }),
+  'a prospect of a campaign': async () => {
+    const { id } = await add({ email: `ada@${fresh('blog')}.com` });
+    await caller.post(`${v1}/campaigns/${campaign_id}/prospects`, { prospect_ids: [id] });
+    await scheduleSequences({ organization_id, campaign_id }, context);
+  },
+  'an email of a campaign': send,
+  'an answer to a prospect': async () => {
+    await caller.post(`${prospect}/reply`, { text: 'We pay 20 %.' });
+    await send();
+  },
+  'a reply': () => read(answerTo(mailed, 'What do you pay?')),
+  'a reply to a reply': () => read(answerTo(mailed, 'And when?', { 'In-Reply-To': `<${reply_id}@their.example.com>` })),
+  'a mail that names no email': () => read(source({ From: mailed.email, 'Message-ID': newMessageId() }, 'How much?')),
+  'an automatic reply': () => read(answerTo(mailed, 'I am out of office.', { 'Auto-Submitted': 'auto-replied' })),
+  'a reply that is corrected': () =>
+    caller.post(`${v1}/messages/${reply_id}/reclassify`, {
+      reply_kind: kinds++ % 2 ? 'not_now' : 'positive',
+    }),
+  'an email that bounces': async () => {
+    const { message_id } = await mailOne();
+    await within(rail, office, (tx) => markBounced(tx, vault, message_id, 'blocked'));
+  },
+  'a person who unsubscribes': async () => {
+    const url = await linkTo(await mailOne());
+    const body = 'List-Unsubscribe=One-Click';
+    await request(url, { method: 'POST', body, headers: { 'Content-Type': 'application/x-www-form-urlencoded' } });
+  },
+  'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
+};
+const at_first: Record<string, number> = {};
+for (const [name, create] of Object.entries(creates)) at_first[name] = await volume.touched(create);
+
+await fill(office);
+for (const [name, create] of Object.entries(creates))
+  t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {
+    const now = await volume.touched(create);
+    t.comment(`${name}: ${at_first[name]}, ${now}`);
+    t.ok((at_first[name] as number) > 10, 'something is measured');
+    t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
+  });
