@@ -144,37 +144,3 @@ for (const [name, check] of Object.entries(checks))
       t.ok(now <= (at_first[name] as number) + newest, `${at_first[name]} at first, ${now} then`);
     },
   );
-
-t.test(`an event looks at no more endpoints behind ${many} postbacks of another partner`, async (t) => {
-  const read = sql`
-    select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as blocks from pg_class c
-    where c.relnamespace = 'webhooks'::regnamespace and c.relname like 'endpoint%'`;
-  const looked = async () => {
-    const counts: number[] = [];
-    for (let nth = 0; nth < 3; nth++) {
-      await shop.sale({ customer_id: customer.id });
-      await transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
-        const before = await tx.one<{ blocks: number }>(read);
-        await tx.all(sql`select taken from webhooks.fan_out(1000)`);
-        counts.push((await tx.one<{ blocks: number }>(read)).blocks - before.blocks);
-      });
-    }
-    return Math.min(...counts);
-  };
-  const [own, postback] = await Promise.all(
-    [{}, { partner_id: other.id }].map((fields) =>
-      shop.merchant.post('/v1/webhook_endpoints', {
-        ...{ program_id: shop.program_id, url: 'http://127.0.0.1:9/' },
-        ...fields,
-      }),
-    ),
-  );
-  t.ok(own && postback);
-  const before = await looked();
-  await volume.copy({ organization_id }, 'webhooks.endpoint', postback as Json);
-  await rail.query(sql`analyze webhooks.endpoint`);
-  const now = await looked();
-  t.comment(`${before}, ${now}`);
-  t.ok(before > 1, 'something is measured');
-  t.ok(now <= before + 5, `${before} at first, ${now} then`);
-});

@@ -59,9 +59,16 @@ declare
   first_id constant text := coalesce(delivery_prefix || '_', '');
   last_id constant text := coalesce(delivery_prefix || '`', '~');
 begin
-  if not exists (
-    select from webhooks.delivery w where w.next_attempt_at <= at and w.id >= first_id collate "C" and w.id < last_id collate "C"
-  ) then
+  -- In their order, so that it is the index of retries that is read: by the primary key each delivery of the weeks would be.
+  if (
+    select w.id
+    from webhooks.delivery w
+    where w.next_attempt_at <= at
+      and w.id >= first_id collate "C"
+      and w.id < last_id collate "C"
+    order by w.next_attempt_at
+    limit 1
+  ) is null then
     enqueued := 0;
     return;
   end if;
