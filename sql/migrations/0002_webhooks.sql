@@ -85,6 +85,7 @@ create table webhooks.endpoint (
   listens_until bigint,
   personal_data boolean not null default true,
   cancelled_until bigint not null default 0,
+  check_failures_from timestamptz(3),
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
@@ -111,6 +112,8 @@ comment on column webhooks.endpoint.personal_data is
   'False: personal fields are null in what it receives, and emails in texts are hidden. Never changes, so that the log shows what was sent.';
 comment on column webhooks.endpoint.cancelled_until is
   'Deliveries before this queue position, also those that wait to be tried again, are from before it was last enabled: they are cancelled.';
+comment on column webhooks.endpoint.check_failures_from is
+  'Before it its failures cannot span long enough for it to be turned off: they are not looked at. Null: not known.';
 create index endpoint_by_program on webhooks.endpoint (organization_id, program_id, id) include (created_at, status, partner_id)
   where deleted_at is null;
 create index endpoint_disabled on webhooks.endpoint (organization_id, program_id, id) where status = 'disabled' and deleted_at is null;

@@ -1,6 +1,8 @@
 /** Checks that an event, its deliveries and their attempts touch as many blocks behind 5,000 others of the endpoint as at first. */
 import t from 'tap';
 import { createPinnedAgent } from '../../src/core/net/agent.ts';
+import type { Tx } from '../../src/core/postgres/transaction.ts';
+import { switch_off } from '../../src/webhooks/endpoints/switch_off.ts';
 import { Deliverer } from '../../src/webhooks/queue/deliverer.ts';
 import { enqueueDueRetries } from '../../src/webhooks/queue/due_retries.ts';
 import { type Json, log, sql, startRail, startReceiver } from '../harness.ts';
@@ -112,3 +114,21 @@ for (const [name, create] of Object.entries(creates))
     t.ok((at_first[name] as number) > 10, 'something is measured');
     t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
   });
+
+t.test(`a failure looks at no more behind ${many} that followed one another`, async (t) => {
+  const { organization_id } = shop.merchant;
+  const failed = { queue_position: `nextval('webhooks.queue_position')`, attempt: '8', status: `'failed'` };
+  const { least_failures, within_days, span_days } = switch_off;
+  const check = (tx: Tx) =>
+    tx.all(sql`
+      select from webhooks.dead_endpoint(${endpoint.id}, ${tx.now}::timestamptz, ${least_failures}, make_interval(days => ${within_days}),
+        make_interval(days => ${span_days}))`);
+  await volume.copy({ organization_id, count: 1 }, 'webhooks.delivery', delivery, failed);
+  const before = await volume.checked(null, check);
+  await volume.copy({ organization_id }, 'webhooks.delivery', delivery, failed);
+  await rail.query(sql`analyze webhooks.delivery`);
+  const now = await volume.checked(null, check);
+  t.comment(`${before}, ${now}`);
+  t.ok(before > 1, 'something is measured');
+  t.ok(now <= before + more, `${before} at first, ${now} then`);
+});

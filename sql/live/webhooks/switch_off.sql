@@ -26,8 +26,10 @@ as $$
         select distinct d.endpoint_id
         from json_to_recordset(results) as r (organization_id text, delivery_id text, status text)
         join webhooks.delivery d on d.organization_id = r.organization_id and d.id = r.delivery_id
+        join webhooks.endpoint e on e.organization_id = d.organization_id and e.id = d.endpoint_id
         where r.status = 'failed'
           and d.status = 'failed'
+          and (e.check_failures_from is null or e.check_failures_from <= now())
           and not webhooks.is_test_event(d.event_id)
       ) as failing
       order by failing.endpoint_id
@@ -37,7 +39,9 @@ $$;
 
 -- Returns the endpoint and its failures if it is to be disabled, else nothing, and holds its row lock: of two
 -- that check at once, the second sees what the first has done. Deliveries are read by the endpoint's index, from the newest back to the
--- one that arrived: the planner cannot know that few are newer.
+-- one that arrived: the planner cannot know that few are newer. As long as a run does not span enough, it will not before its beginning is so
+-- long ago: failures that follow are later, and what arrives or is enabled again only makes it shorter. So a run is read once, while it is short, and
+-- once when it is long enough.
 create or replace function webhooks.dead_endpoint(endpoint text, at timestamptz, fewest integer, period interval, span interval)
 returns table (
   organization_id text,
@@ -54,51 +58,60 @@ set enable_seqscan = off
 as $$
 declare
   checked record;
+  run record;
 begin
-  select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since into checked
+  select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since, e.check_failures_from
+  into checked
   from webhooks.endpoint_queue q
   join webhooks.endpoint e on e.organization_id = q.organization_id and e.id = q.endpoint_id
   where q.endpoint_id = endpoint and e.status = 'enabled' and e.deleted_at is null
   for update of e;
-  if not found then
+  if not found or checked.check_failures_from > at then
+    return;
+  end if;
+
+  with arrived as (
+    select d.id
+    from webhooks.delivery d
+    where d.organization_id = checked.organization_id
+      and d.endpoint_id = endpoint
+      and d.status = 'delivered'
+      and not webhooks.is_test_event(d.event_id)
+    order by d.id desc
+    limit 1
+  )
+  select
+    count(distinct d.event_id) as events,
+    min(d.updated_at) as began_at,
+    max(d.updated_at) as ended_at,
+    (array_agg(d.id order by d.updated_at desc, d.id desc))[1] as last_id
+  into run
+  from webhooks.delivery d
+  where d.organization_id = checked.organization_id
+    and d.endpoint_id = endpoint
+    and d.id > coalesce((select a.id from arrived a), '')
+    and d.status = 'failed'
+    and d.updated_at >= checked.since
+    and not webhooks.is_test_event(d.event_id);
+
+  update webhooks.endpoint e
+  set check_failures_from = run.began_at + span
+  where e.organization_id = checked.organization_id
+    and e.id = endpoint
+    and e.check_failures_from is distinct from run.began_at + span;
+  if run.events < fewest or run.ended_at - run.began_at < span then
     return;
   end if;
 
   return query
-    with arrived as (
-      select d.id
-      from webhooks.delivery d
-      where d.organization_id = checked.organization_id
-        and d.endpoint_id = endpoint
-        and d.status = 'delivered'
-        and not webhooks.is_test_event(d.event_id)
-      order by d.id desc
-      limit 1
-    ),
-    run as (
-      select
-        count(distinct d.event_id) as events,
-        min(d.updated_at) as began_at,
-        max(d.updated_at) as ended_at,
-        (array_agg(d.id order by d.updated_at desc, d.id desc))[1] as last_id
-      from webhooks.delivery d
-      where d.organization_id = checked.organization_id
-        and d.endpoint_id = endpoint
-        and d.id > coalesce((select a.id from arrived a), '')
-        and d.status = 'failed'
-        and d.updated_at >= checked.since
-        and not webhooks.is_test_event(d.event_id)
-    )
     select
-      checked.organization_id, checked.program_id, checked.partner_id, checked.url, r.events, r.began_at, r.ended_at,
+      checked.organization_id, checked.program_id, checked.partner_id, checked.url, run.events, run.began_at, run.ended_at,
       (
         select a.error
         from webhooks.attempt a
-        where a.organization_id = checked.organization_id and a.delivery_id = r.last_id
+        where a.organization_id = checked.organization_id and a.delivery_id = run.last_id
         order by a.attempt desc
         limit 1
-      )
-    from run r
-    where r.events >= fewest and r.ended_at - r.began_at >= span;
+      );
 end
 $$;

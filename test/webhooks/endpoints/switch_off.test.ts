@@ -338,6 +338,8 @@ async function openShop({ postback = false } = {}) {
         ) as failed
         join unnest(${days_ago}::float8[]) with ordinality as age (days, nth) using (nth)
         where d.organization_id = ${organization_id} and d.id = failed.id`);
+      // What a check has found out of the run before holds no longer.
+      await rail.query(sql`update webhooks.endpoint set check_failures_from = null where id = ${endpoint_id}`);
     },
     /** Fails so often, as long ago as this, and then once more, now. */
     async failOver(days_ago: number[], events = days_ago.length) {
