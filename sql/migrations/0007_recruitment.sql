@@ -559,6 +559,7 @@ comment on column recruitment.import.total is 'Rows of the file: counted by its 
 comment on column recruitment.import.rows_read is 'Rows that are imported or refused: the import goes on behind them.';
 comment on column recruitment.import.interruptions is 'How often a worker began without finishing a step since.';
 create index import_by_brand on recruitment.import (organization_id, brand_id, id);
+create index import_unfinished on recruitment.import (organization_id) where finished_at is null;
 call core.protect_tenant_table('recruitment.import');
 
 create table recruitment.import_chunk (

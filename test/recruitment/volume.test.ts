@@ -14,7 +14,7 @@ import { type Json, log, sql, startRail } from '../harness.ts';
 import { fresh } from '../shop.ts';
 import { many, more, openVolume } from '../volume.ts';
 import { startMailbox } from './mailbox.ts';
-import { type Mailed, mail, replyTo, within } from './outreach/mailed.ts';
+import { type Mailed, mail, replyTo, type Sending, within } from './outreach/mailed.ts';
 import { openSender, step } from './outreach/outreach.ts';
 import { answerTo, newMessageId, source } from './outreach/read_inbox.ts';
 import { startSink } from './outreach/sink.ts';
@@ -23,10 +23,10 @@ import { startSink } from './outreach/sink.ts';
 const rail = await startRail({ worker: false, audit: false });
 const { vault } = rail.services;
 const v1 = '/recruitment/v1';
-const tables = ['prospect', 'email_address', 'suppression', 'note', 'list_prospect', 'campaign', 'sequence'];
+const tables = ['prospect', 'email_address', 'suppression', 'note', 'list_prospect', 'campaign', 'sequence', 'import'];
 const volume = await openVolume(
   rail,
-  [...tables, 'thread', 'message', 'inbox'].map((table) => `recruitment.${table}`),
+  [...tables, 'thread', 'message', 'inbox', 'run', 'reveal', 'credit_entry'].map((table) => `recruitment.${table}`),
 );
 const mailbox = await startMailbox({ ...(await startSink()).handlers, secure: true });
 const classifier = openClassifier();
@@ -39,10 +39,18 @@ const context = {
   },
 };
 
+const importOne = ({ caller, brand_id }: Pick<Sending, 'caller' | 'brand_id'>): Promise<Json> =>
+  caller.post(`${v1}/prospects/import`, {
+    brand_id,
+    mapping: { Blog: 'url' },
+    document: 'Blog\nhttps://baking.com/\n',
+  });
+
 /** A campaign that sends, and a prospect who was written to and replied. */
 async function openOffice() {
   const caller = await rail.organization();
   const { organization_id } = caller;
+  await rail.query(sql`insert into recruitment.plan (organization_id, name) values (${organization_id}, 'grow')`);
   const sender = await openSender(rail, organization_id, {
     ...{ mailbox, prospects: 100, steps: [step(), step({ delay_days: 3 })] },
     address: (nth) => `reader@blog${nth}.com`,
@@ -59,7 +67,9 @@ async function openOffice() {
   const entry = await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: 'eve@barred.example.com' });
   const lifted = await caller.post(`${v1}/do_not_contact`, { kind: 'prospect', prospect_id: sender.prospect_ids[0] });
   await caller.post(`${v1}/do_not_contact/${lifted.id}/lift`, { reason: 'mistake' });
-  return { ...outreach, organization_id, sender, mailed, reply_id, note, list, entry, lifted };
+  const search = await caller.post(`${v1}/searches`, { brand_id, search_type: 'keyword', query: 'bread' });
+  const imported = await importOne(outreach);
+  return { ...outreach, organization_id, sender, mailed, reply_id, note, list, entry, lifted, search, imported };
 }
 type Office = Awaited<ReturnType<typeof openOffice>>;
 
@@ -91,6 +101,9 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
   await copy('note', office.note.id);
   await copy('suppression', office.lifted.id);
   await copy('suppression', office.entry.id, { hmac });
+  await copy('run', office.search.id, { state: `'done'`, finished_at: 'now()' });
+  await copy('import', office.imported.id, { state: `'done'`, finished_at: 'now()' });
+  await spend(organization_id, count);
   await rail.query(sql`
     insert into recruitment.activity (organization_id, id, prospect_id, kind, data)
     select ${organization_id}, core.new_id('fac'), ${mailed.prospect_id}, 'replied', '{}' from generate_series(1, ${count}::integer)`);
@@ -105,6 +118,21 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
     foldProspectTallies(tx, 1_000_000),
   );
   await rail.query(sql`vacuum (analyze)`);
+}
+
+/** Writes credits that were given and spent before this month. */
+async function spend(organization_id: string, count: number): Promise<void> {
+  await rail.query(sql`
+    with before as (
+      select p.last_credit_number as number, p.credit_balance as balance from recruitment.plan p where p.organization_id = ${organization_id}
+    ), entry as (
+      insert into recruitment.credit_entry (organization_id, id, number, kind, amount, balance_before, balance, reason, created_at)
+      select ${organization_id}, 'fcr_' || core.id_time_part(at) || right(core.new_id('fcr'), 16), b.number + n,
+        case when n % 2 = 1 then 'grant' else 'spend' end, n % 2 * 2 - 1, b.balance + 1 - n % 2, b.balance + n % 2,
+        case when n % 2 = 1 then 'month_began' else 'search' end, at
+      from before b, generate_series(1, ${count}::integer) as n, (select now() - interval '2 months') as past (at)
+    )
+    update recruitment.plan set last_credit_number = last_credit_number + ${count}::integer where organization_id = ${organization_id}`);
 }
 
 // Another organization's objects make the indexes as deep as they are behind the others.
@@ -175,6 +203,9 @@ const creates: Record<string, () => Promise<unknown>> = {
     const body = 'List-Unsubscribe=One-Click';
     await request(url, { method: 'POST', body, headers: { 'Content-Type': 'application/x-www-form-urlencoded' } });
   },
+  'a search of a brand': () => caller.post(`${v1}/searches`, { brand_id, search_type: 'keyword', query: 'bread' }),
+  'a reveal of addresses': async () => caller.post(`${v1}/prospects/${(await add()).id}/reveal`),
+  'an import of prospects': () => importOne(office),
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };
 const at_first: Record<string, number> = {};

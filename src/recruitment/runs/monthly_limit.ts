@@ -16,11 +16,12 @@ export async function requireMonthly(tx: Tx, limit_name: keyof typeof counted): 
   const { name } = await currentAccount(tx);
   const limit = included[name].limits[limit_name];
   if (limit === null) return;
+  const begun = sql`(${monthOf(tx.now)}::timestamp at time zone 'UTC')`;
   const { used } = await tx.one<{ used: number }>(sql`
     select coalesce(-sum(t.amount), 0)::integer as used
     from recruitment.credit_entry t
     where t.organization_id = ${tx.organization_id} and t.reason = ${counted[limit_name]}
-      and t.created_at >= ${monthOf(tx.now)}::timestamp at time zone 'UTC'`);
+      and t.created_at >= ${begun} and t.id >= 'fcr_' || core.id_time_part(${begun} - interval '1 hour')`);
   if (used < limit) return;
   throw new Problem(
     'plan_limit_reached',
