@@ -4,6 +4,7 @@ import { request } from 'undici';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { foldProspectTallies } from '../../src/recruitment/brands/tally.ts';
 import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
+import { findPages } from '../../src/recruitment/discovery/page_index.ts';
 import { keyedHash } from '../../src/recruitment/prospects/keyed_hash.ts';
 import { openClassifier } from '../../src/recruitment/reading/classifier.ts';
 import { type Reader, readMail } from '../../src/recruitment/reading/read_mail.ts';
@@ -219,3 +220,25 @@ for (const [name, create] of Object.entries(creates))
     t.ok((at_first[name] as number) > 10, 'something is measured');
     t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
   });
+
+t.test(`a search looks at no more pages behind ${many} of other words and links`, async (t) => {
+  const write = (count: number) =>
+    rail.query(sql`
+      insert into recruitment.page (organization_id, url, host, domain, title, description, text, linked_domains, fetched_at)
+      select ${organization_id}, 'https://blog' || n || '.com/', 'blog' || n || '.com', 'blog' || n || '.com', 'Bread' || n, 'Baking', 'Flour',
+        array['shop' || n || '.com'], now()
+      from generate_series(1, ${count}::integer) as n
+      on conflict do nothing`);
+  const look = async (asked: object) =>
+    volume.checked(organization_id, async (tx) => {
+      const found = await findPages(tx, { text: '', language: null, country: null, ...asked }, 10, 0);
+      t.equal(found.length, 1);
+    });
+  await write(1);
+  const before = [await look({ text: 'bread1' }), await look({ links_to: 'shop1.com' })];
+  await write(many);
+  await rail.query(sql`vacuum (analyze) recruitment.page`);
+  const now = [await look({ text: 'bread1' }), await look({ links_to: 'shop1.com' })];
+  t.comment(`${before}, ${now}`);
+  for (const [nth, blocks] of now.entries()) t.ok(blocks <= (before[nth] as number) + more, `${before}, then ${now}`);
+});

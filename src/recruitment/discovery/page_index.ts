@@ -1,7 +1,6 @@
 /** The pages that were fetched for an organization: kept with each visit, and searched by the provider `index`, full text. */
 import sql from 'sql-template-tag';
 import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
 import { storable } from '../../core/values/texts/stored_text.ts';
 import { registrableDomain } from '../pages/key.ts';
 import type { Page } from '../pages/page.ts';
@@ -45,19 +44,14 @@ interface Found {
 /** Finds pages by links where a domain is given, else by words, the best first. */
 export const findPagesOf =
   (store: Store, organization_id: string): FindPages =>
-  ({ text, links_to, language }, limit, after) =>
-    transaction(store, { organization_id, request_id: null }, async (tx) => {
-      const query = sql`recruitment.search_query(${text})`;
-      const matches = links_to === undefined ? sql`t.search @@ ${query}` : sql`t.linked_domains @> array[${links_to}]`;
-      const spoken = language === null ? sql`true` : sql`t.language_code = ${language}`;
-      const rank = links_to === undefined ? sql`ts_rank(t.search, ${query}) desc,` : sql``;
-      const found = await tx.all<Found>(sql`
-        select t.url, t.title, t.description, t.language_code
-        from recruitment.page t
-        where ${tenant(tx)} and ${matches} and ${spoken}
-        order by ${rank} t.url
-        limit ${limit} offset ${after}`);
-      return found.map(hitOf);
-    });
+  (asked, limit, after) =>
+    transaction(store, { organization_id, request_id: null }, (tx) => findPages(tx, asked, limit, after));
+
+export async function findPages(tx: Tx, ...[{ text, links_to, language }, limit, after]: Parameters<FindPages>) {
+  const found = await tx.all<Found>(sql`
+    select p.url, p.title, p.description, p.language_code
+    from recruitment.find_pages(${text}, ${links_to ?? null}, ${language}, ${limit}, ${after}) as p`);
+  return found.map(hitOf);
+}
 
 const hitOf = ({ language_code, ...page }: Found): Hit => (language_code === null ? page : { ...page, language_code });
