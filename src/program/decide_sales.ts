@@ -102,15 +102,21 @@ export function readNames(tx: Tx, items: Item[]) {
       join program.sale t on ${tenant(tx)} and t.program_id = g.program_id and t.external_charge_id = g.charge and ${sales.alive}
       union all
       select g.program_id, g.charge, false from ${chargesOf(bodies)} join ${knownCharge(tx)}`),
-    tx.all<{ program_id: string; external_id: string }>(sql`
+    external.length === 0
+      ? []
+      : tx.all<{ program_id: string; external_id: string }>(sql`
       with unknown as materialized (
         select distinct g.program_id, g.external_id from ${named} where not exists (select from program.customer t where ${hasId})
       )
       select u.program_id, u.external_id from unknown u
       where pg_try_advisory_xact_lock(hashtextextended(u.program_id || ' ' || u.external_id, 1))`),
-    tx.all<{ id: string; program_id: string; external_id: string }>(sql`
+    external.length === 0
+      ? []
+      : tx.all<{ id: string; program_id: string; external_id: string }>(sql`
       select t.id, t.program_id, t.external_customer_id as external_id from ${named} join program.customer t on ${hasId}`),
-    tx.all<Coupon & { nth: number }>(sql`
+    by_coupon.length === 0
+      ? []
+      : tx.all<Coupon & { nth: number }>(sql`
       select g.nth, c.id as coupon_id, c.partner_id
       from unnest(
         ${by_coupon.map(({ nth }) => nth)}::integer[], ${couponsOf('program_id')}::text[], ${couponsOf('coupon_external_id')}::text[],
