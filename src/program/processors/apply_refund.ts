@@ -156,7 +156,11 @@ export async function applyDispute(applying: Applying, fact: Extract<Fact, { kin
   if (isOutcome(sale)) return sale;
   const known = await findKnown(applying, external_dispute_id);
   if (isOlder(at, known)) return older;
-  if (fact.only_if_known && !known) return ignored('no_dispute', 'No money was taken for it.');
+  if (fact.only_if_known && !known?.object_id) {
+    // If it is still to be told that it was opened, that is over.
+    await know(applying, [external_dispute_id], { object_id: null, state: status, at });
+    return ignored('no_dispute', 'No money was taken for it.');
+  }
   const dispute = await openedDispute(applying, sale, fact);
   if (dispute instanceof Problem) return failed(dispute);
   // A bank that still decides takes nothing back.

@@ -159,6 +159,40 @@ t.test('transactions become sales, adjustments refunds and disputes, and subscri
   t.match(await sale(first), { refunded_minor: 0 });
 });
 
+t.test('a chargeback is lost after a warning, also one that was reversed, in any order', async (t) => {
+  const shop = await open();
+  const customer = fresh('ctm');
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id: customer });
+  const time = (hour: number) => `2026-02-01T0${hour}:00:00Z`;
+  const hours = { chargeback_warning: 1, chargeback_warning_reverse: 2, chargeback: 3, chargeback_reverse: 4 };
+  const orders: (keyof typeof hours)[][] = [
+    ['chargeback_warning', 'chargeback'],
+    ['chargeback', 'chargeback_warning'],
+    ['chargeback_warning', 'chargeback_warning_reverse', 'chargeback'],
+    ['chargeback', 'chargeback_warning_reverse', 'chargeback_warning'],
+    ['chargeback_warning', 'chargeback', 'chargeback_warning_reverse'],
+  ];
+  for (const order of orders)
+    for (const is_reversed of [false, true]) {
+      const id = fresh('txn');
+      await shop.tell(paddle.emit('transaction.completed', transaction(id, { customer_id: customer })));
+      const [sale] = (await shop.list('sales', `external_charge_id=${id}`)) as [Json];
+      const said = `${order} ${is_reversed}`;
+      const told = [...order, ...(is_reversed ? ['chargeback_reverse' as const] : [])];
+      for (const action of told) {
+        const lost = adjustment(id, action, { totals: { total: '12000' }, created_at: time(hours[action]) });
+        const event = paddle.emit('adjustment.created', lost, time(hours[action]));
+        await shop.tell(event);
+        t.not((await shop.outcomeOf(event)).status, 'failed', said);
+      }
+      t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { status: is_reversed ? 'paid' : 'refunded' }, said);
+      const held = (await shop.commissionsOf(sale)).map(({ amount_minor, status }) => [amount_minor, status]);
+      t.same(held, is_reversed ? [[2_400, 'due']] : [], said);
+      const open_ones = await shop.list('disputes', `sale_id=${sale.id}&status=open`);
+      t.same(open_ones, [], said);
+    }
+});
+
 t.test('an amount that cannot be read is shown, and nothing is recorded', async (t) => {
   const shop = await open();
   const custom_data = { rail_click: (await shop.click(shop.partner_of)).id };

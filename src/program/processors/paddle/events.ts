@@ -9,8 +9,9 @@ interface Reader {
   read(data: unknown, occasion: Occasion): Reading;
 }
 
-/** Paddle has no id of a dispute: there is one of a transaction. */
+/** Paddle has no id of a dispute: there is one of a transaction, and one of its warnings, which may come to nothing before. */
 export const disputeOf = (transaction_id: string): string => `chargeback_${transaction_id}`;
+const warningOf = (transaction_id: string): string => `warning_${transaction_id}`;
 
 const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
 
@@ -130,12 +131,17 @@ function subscription(data: unknown, { at: time }: Occasion): Reading {
   return [{ kind: 'subscription', external_subscription_id, external_customer_id, click_id, status, at: time }];
 }
 
-/** Chargebacks and their reversals are adjustments of their own, which name the transaction alone: there is one dispute of each. */
-const dispute_status: Readonly<Record<string, 'open' | 'lost' | 'won'>> = {
-  chargeback_warning: 'open',
-  chargeback: 'lost',
-  chargeback_reverse: 'won',
-  chargeback_warning_reverse: 'won',
+type Disputed = Pick<Extract<Fact, { kind: 'dispute' }>, 'external_dispute_id' | 'status' | 'only_if_known'>;
+
+/** Chargebacks and their reversals are adjustments of their own, which name the transaction alone. A chargeback ends its warning. */
+const disputes_by: Readonly<Record<string, (transaction_id: string) => Disputed[]>> = {
+  chargeback_warning: (of) => [{ external_dispute_id: warningOf(of), status: 'open' }],
+  chargeback_warning_reverse: (of) => [{ external_dispute_id: warningOf(of), status: 'won' }],
+  chargeback: (of) => [
+    { external_dispute_id: disputeOf(of), status: 'lost' },
+    { external_dispute_id: warningOf(of), status: 'won', only_if_known: true },
+  ],
+  chargeback_reverse: (of) => [{ external_dispute_id: disputeOf(of), status: 'won' }],
 };
 
 function adjustment(data: unknown, { at: time }: Occasion): Reading {
@@ -145,17 +151,14 @@ function adjustment(data: unknown, { at: time }: Occasion): Reading {
   const amount_minor = Math.abs(amountAt(data, 'totals', 'total'));
   const created = textAt(data, 'created_at') ?? time;
   if (action === 'refund') return refund({ id, of, amount_minor, created }, status, data, time);
-  const disputed = dispute_status[action];
+  const disputed = disputes_by[action]?.(of);
   if (disputed === undefined) return nothing('credit', 'A credit takes nothing back: it makes a later charge smaller.');
   if (status !== 'approved') return nothing('not_approved', 'The adjustment is not approved.');
-  return [
-    {
-      kind: 'dispute',
-      ...{ external_dispute_id: disputeOf(of), of, amount_minor, status: disputed, at: time },
-      currency: textAt(data, 'currency_code'),
-      ...{ reason: textAt(data, 'reason'), opened_at: created },
-    },
-  ];
+  return disputed.map((one) => ({
+    kind: 'dispute',
+    ...{ ...one, of, amount_minor, at: time, currency: textAt(data, 'currency_code') },
+    ...{ reason: textAt(data, 'reason'), opened_at: created },
+  }));
 }
 
 interface Refunded {
