@@ -53,7 +53,7 @@ async function openOffice() {
   const { organization_id } = caller;
   await rail.query(sql`insert into recruitment.plan (organization_id, name) values (${organization_id}, 'grow')`);
   const sender = await openSender(rail, organization_id, {
-    ...{ mailbox, prospects: 100, steps: [step(), step({ delay_days: 3 })] },
+    ...{ mailbox, prospects: 30, steps: [step(), step({ delay_days: 3 })] },
     address: (nth) => `reader@blog${nth}.com`,
     campaign: { bounce_pause_bps: 10_000 },
     inbox: { daily_limit: 40, min_gap_s: 3_600, max_gap_s: 3_600, ramp: { start: 30, step: 1 } },
@@ -118,7 +118,8 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
   await transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
     foldProspectTallies(tx, 1_000_000),
   );
-  await rail.query(sql`vacuum (analyze)`);
+  await rail.query(sql`vacuum recruitment.sequence`);
+  await rail.query(sql`analyze`);
 }
 
 /** Writes credits that were given and spent before this month. */
