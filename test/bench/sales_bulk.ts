@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../src/core/postgres/database.ts';
+import sql from 'sql-template-tag';
+import { openDatabase, run } from '../../src/core/postgres/database.ts';
 import { most_in_bulk } from '../../src/core/resource/bulk.ts';
 import type { Bench, Sample } from './harness.ts';
 import { type Asked, closedLoop } from './load.ts';
@@ -26,10 +27,20 @@ export const salesBulk: Bench = {
     progress('bulk: making customers');
     const sale = await makeProgram(database, await makeMerchant(database, api), undefined);
     const postgres = await postmasterOf(url);
-    const bulk = (): Asked => {
-      const sales = Array.from({ length: most_in_bulk }, sale);
-      return { ...(sales[0] as Asked), path: '/v1/sales/bulk', body: `[${sales.map(({ body }) => body).join()}]` };
+    const listOf = (one: () => Asked) => (): Asked => {
+      const list = Array.from({ length: most_in_bulk }, one);
+      return { ...(list[0] as Asked), path: '/v1/sales/bulk', body: `[${list.map(({ body }) => body).join()}]` };
     };
+    const bulk = listOf(sale);
+    const [{ id: partner_id }] = (await run<{ id: string }>(database, sql`select id from program.partner limit 1`)) as [
+      { id: string },
+    ];
+    const first = listOf(() => {
+      const asked = sale();
+      const { customer_id: _, ...body } = JSON.parse(asked.body as string);
+      const external_customer_id = `cus ${body.external_charge_id}`;
+      return { ...asked, body: JSON.stringify({ ...body, external_customer_id, partner_id }) };
+    });
     return {
       postgres_url: url,
       figures: {
@@ -38,7 +49,7 @@ export const salesBulk: Bench = {
         postgres_cpu: { unit: 'µs', better: 'lower', doc: 'CPU time a row, of Postgres' },
       },
       notes: [
-        'No worker runs. Each sale is of a customer who has bought before, with a percent rule, and makes two events.',
+        'No worker runs. Each sale is of a customer who has bought before, or of a new one, with a percent rule, and makes two events.',
       ],
       sides: [
         {
@@ -52,6 +63,12 @@ export const salesBulk: Bench = {
           doc: `POST /v1/sales/bulk with ${most_in_bulk.toLocaleString('en')} sales, 2 connections`,
           baseline: 'bare',
           run: (seconds) => written(api, postgres, { connections: 2, seconds, next: bulk }, most_in_bulk),
+        },
+        {
+          name: 'first sales',
+          doc: 'the same, with sales that make their customers',
+          baseline: 'bare',
+          run: (seconds) => written(api, postgres, { connections: 2, seconds, next: first }, most_in_bulk),
         },
       ],
     };
