@@ -196,23 +196,26 @@ const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Pro
       select c.counted_since as since, c.bounce_pause_bps from recruitment.campaign c
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
     ), own as (
-      select count(*)::integer as bounced
+      select count(*) as bounced
       from recruitment.message m, campaign
       where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
         and m.sent_at >= campaign.since
     ), returned as (
-      select count(*)::integer as bounced, (count(*) filter (where m.sent_at is null))::integer as refused
+      select count(*) as bounced, count(*) filter (where m.sent_at is null) as refused
       from recruitment.message m, campaign
       where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.bounced_at >= campaign.since
         and coalesce(m.sent_at, campaign.since) >= campaign.since and m.id is distinct from ${message_id} and ${counts_as_bounced}
     ), bounced as (
       select own.bounced + returned.bounced as count from own, returned
     ), accepted as (
-      select count(*)::integer as sent
+      select count(*) as sent
       from (
         select from recruitment.message m, campaign
         where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.sent_at >= campaign.since
-        limit (select greatest(${least_sent}, 1 + bounced.count * 10000 / nullif(campaign.bounce_pause_bps, 0)) from bounced, campaign)
+        limit (
+          select case when campaign.bounce_pause_bps > 0 then greatest(${least_sent}, 1 + bounced.count * 10000 / campaign.bounce_pause_bps) end
+          from bounced, campaign
+        )
       ) as counted
     )
     select accepted.sent + returned.refused as sent, bounced.count as bounced from accepted, returned, bounced`);

@@ -179,6 +179,16 @@ t.test('pauses a campaign too many of whose emails bounce, and counts anew from 
   ]);
 });
 
+t.test('counts every email since the last pause where no bounce is allowed', async (t) => {
+  const opened = await open();
+  const { caller, campaign } = opened;
+  await rail.query(sql`update recruitment.campaign set bounce_pause_bps = 0 where id = ${campaign.id}`);
+  for (let nth = 0; nth < 28; nth++) await sent(opened);
+  for (let nth = 0; nth < 2; nth++) await sent(opened, { state: 'bounced', bounced: true });
+  await within(caller, (tx) => guardBounces(tx, campaign.id));
+  t.match(await told(opened, 1), [['campaign.paused', { reason: 'bounce_rate', sent: 30, bounced: 2 }]]);
+});
+
 t.test('is paused by bounces that come before the 20th email', async (t) => {
   const opened = await open();
   const { caller, campaign, inbox_ids } = opened;
