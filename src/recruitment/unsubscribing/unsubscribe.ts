@@ -93,9 +93,6 @@ function emitUnsubscribed(tx: Tx, { brand_id, prospect_id, campaign_id, sequence
   );
 }
 
-/** So many emails of a thread are looked at, the newest ones. */
-const most_sent = 100;
-
 /**
  * The addresses that a message speaks for: its own, and of a reply those that were written to. Anybody can name another's as the sender of a reply:
  * it counts where it is proven, or of the company that was written to. In the clear where a prospect still holds them.
@@ -117,8 +114,7 @@ async function targetsOf(tx: Tx, vault: Vault, { id, prospect_id }: Message, is_
       cross join lateral (
         select o.address_hmac from recruitment.message o
         where o.organization_id = t.organization_id and o.thread_id = t.thread_id and o.direction = 'outbound'
-        order by o.id desc
-        limit ${most_sent}
+        offset 0
       ) as sent
       where ${tenant(tx)} and t.id = ${id} and t.direction = 'inbound'
     )

@@ -194,6 +194,24 @@ t.test('bars both addresses of a person who asks by a reply from another one', a
     t.match(await within(rail, outreach, (tx) => isSuppressed(tx, vault, email, 'none')), { reason: 'unsubscribed' });
 });
 
+t.test('bars the address that was written to first, however often another one was since', async (t) => {
+  const outreach = await openOutreach(rail);
+  const sent = await mail(rail, outreach);
+  const { organization_id } = outreach.caller;
+  await rail.query(sql`
+    insert into recruitment.message (organization_id, id, thread_id, brand_id, prospect_id, inbox_id, direction, purpose, state, rfc_message_id,
+      address_hmac, sent_at)
+    select m.organization_id, core.new_id('fms'), m.thread_id, m.brand_id, m.prospect_id, m.inbox_id, 'outbound', 'answer', 'sent',
+      m.id || n, sha256('another'), now()
+    from recruitment.message m, generate_series(1, 200) as n
+    where m.organization_id = ${organization_id} and m.id = ${sent.message_id}`);
+  const reply_id = await replyTo(rail, outreach, sent, 'ada@elsewhere.example.com', { purpose: 'unsubscribe' });
+  await within(rail, outreach, (tx) => unsubscribe(tx, vault, { id: reply_id }));
+  t.match(await within(rail, outreach, (tx) => isSuppressed(tx, vault, sent.email, 'none')), {
+    reason: 'unsubscribed',
+  });
+});
+
 t.test('bars nobody by the link of a test email', async (t) => {
   const outreach = await openOutreach(rail);
   const sent = await mail(rail, outreach);
