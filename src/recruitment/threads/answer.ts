@@ -65,18 +65,22 @@ async function answer(
   });
 }
 
+/** Messages that are looked at for the last one: a mail can be read, and an email sent once more, after others that are later. */
+const most_recent = 100;
+
 /** @throws Problem resource_not_found for a thread of somebody else; invalid_state_transition where there is none */
 async function threadOf(tx: Tx, prospect_id: string, thread_id: string | undefined): Promise<Thread> {
-  const last = sql`(
+  const recent = sql`array(
     select m.thread_id from recruitment.message m
     where m.organization_id = ${tx.organization_id} and m.prospect_id = ${prospect_id} and m.thread_id is not null
       and m.state in ('received', 'sent', 'bounced', 'unknown')
     order by m.id desc
-    limit 1)`;
-  const found = await threads.find(
-    tx,
-    sql`${tenant(tx)} and t.prospect_id = ${prospect_id} and t.id = ${thread_id ?? last}`,
-  );
+    limit ${most_recent})`;
+  const found = await tx.maybe<Thread>(sql`
+    select ${threads.columns} from ${threads.from}
+    where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.id = any(${thread_id === undefined ? recent : [thread_id]})
+    order by t.last_message_at desc, t.id desc
+    limit 1`);
   if (!found && thread_id !== undefined) throw notFound('thread', thread_id, 'thread_id');
   requireState(found !== undefined, 'The prospect has no thread to answer in. Add them to a campaign, or invite them.');
   return found as Thread;

@@ -8,7 +8,7 @@ import { type ReplyKind, reply_kinds } from '../../../src/recruitment/sequences/
 import { stageAfterCorrection } from '../../../src/recruitment/threads/reclassify.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { startMailbox } from '../mailbox.ts';
-import { mail, type Outreach, openOutreach, replyTo } from './mailed.ts';
+import { mail, type Outreach, openCampaign, openOutreach, replyTo, sendTo } from './mailed.ts';
 import { startSink } from './sink.ts';
 
 const rail = await startRail();
@@ -172,6 +172,23 @@ t.test("sends a person's answer in the thread, without a footer", async (t) => {
     404,
     'resource_not_found',
   ]);
+});
+
+t.test('answers in the thread with the last message, though one that came before was read later', async (t) => {
+  const outreach = await openOutreach(rail);
+  const { caller, brand_id, inbox_id } = outreach;
+  const one = await mail(rail, outreach);
+  await replyTo(rail, outreach, one, one.email);
+  const { organization_id } = caller;
+  const campaign_id = await openCampaign(rail, { organization_id, brand_id, inbox_id });
+  const other = await sendTo(rail, { ...outreach, campaign_id }, one.prospect_id, one.email);
+  await replyTo(rail, outreach, other, one.email);
+  const late = await replyTo(rail, outreach, one, one.email);
+  const before = sql`now() - interval '2 days'`;
+  await rail.query(sql`update recruitment.message set received_at = ${before} where id = ${late}`);
+  await rail.query(sql`update recruitment.thread set last_message_at = ${before} where id = ${one.thread_id}`);
+  const path = `${v1}/prospects/${one.prospect_id}/reply`;
+  t.match(await caller.post(path, { text: 'We pay 20 %.' }), { thread_id: other.thread_id });
 });
 
 t.test('answers nobody who is barred, and says what to do', async (t) => {
