@@ -67,6 +67,18 @@ t.test('endpoint and mail say what happened and what to do, and that works', asy
   await shop.receiver.until(before + 22);
 });
 
+t.test('failures that did not span enough are looked at again once they can', async (t) => {
+  const shop = await openShop();
+  await shop.fail(20);
+  t.equal((await shop.endpoint()).status, 'enabled');
+  await shop.pass(4.9);
+  await shop.fail(1);
+  t.equal((await shop.endpoint()).status, 'enabled', 'after 4.9 days');
+  await shop.pass(0.1);
+  await shop.fail(1);
+  t.equal((await shop.endpoint()).status, 'disabled', 'after five');
+});
+
 t.test('an event that arrives breaks the run', async (t) => {
   const shop = await openShop();
   await shop.fail(10);
@@ -340,6 +352,14 @@ async function openShop({ postback = false } = {}) {
         where d.organization_id = ${organization_id} and d.id = failed.id`);
       // What a check has found out of the run before holds no longer.
       await rail.query(sql`update webhooks.endpoint set check_failures_from = null where id = ${endpoint_id}`);
+    },
+    /** Moves all that is known of its failures so many days back: as if they passed. */
+    async pass(days: number) {
+      const passed = sql`make_interval(secs => ${days}::float8 * 86400)`;
+      await rail.query(sql`
+        update webhooks.delivery set updated_at = updated_at - ${passed} where organization_id = ${organization_id}`);
+      await rail.query(sql`
+        update webhooks.endpoint set check_failures_from = check_failures_from - ${passed} where id = ${endpoint_id}`);
     },
     /** Fails so often, as long ago as this, and then once more, now. */
     async failOver(days_ago: number[], events = days_ago.length) {
