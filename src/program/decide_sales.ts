@@ -6,18 +6,23 @@ import { lockOf, tenant } from '../core/resource/resource.ts';
 import { Problem } from '../core/values/problem.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
 import { type Customer, customerRow, customers } from './customers/customer.ts';
+import type { ReferredVisitor } from './customers/sign_up.ts';
 import { correctTiersAfter, correctTiersIn } from './late_sale.ts';
 import { type Partner, partners } from './partners/partner.ts';
+import { partnerVisits } from './partners/partner_visit.ts';
+import { selfReferralBy, type Visit } from './partners/self_referral.ts';
 import { type Program, programs } from './programs/program.ts';
-import { nothing_visited, visitedBy } from './sales/came_by.ts';
+import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { couponBy, creditBy, lastSalesOf, namedBy, type Possible, type Times } from './sales/credit.ts';
 import { placeIn } from './sales/decision.ts';
 import { chargesOf, knownCharge, lockCharges } from './sales/known_charge.ts';
 import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
-import { externalIdOf, saysNothingNew } from './sales/payer.ts';
+import { externalIdOf, type NamedClick, namedClicks, saysNothingNew } from './sales/payer.ts';
 import { type CustomerPlace, comparePlaces, placeOfUnknown } from './sales/place.ts';
 import { sales } from './sales/sale.ts';
+import { attributeVisitors, takesCredit, type Waiting, waitingOfAll, windowEnd } from './tracking/attribution.ts';
 import { wasActive } from './tracking/coupon.ts';
+import type { Referral } from './tracking/referral.ts';
 import { type Buyer, buyerOf, type Decided, fieldsOfNew, firstPayment } from './write_sale.ts';
 
 /** `request_id`: its own, where it shares a transaction with other requests. */
@@ -30,8 +35,13 @@ interface Named extends Item {
   /** Sales of one payer come one after the other. Undefined where the sale names nobody. */
   key: string | undefined;
   coupon: Coupon | undefined;
+  click: NamedClick | undefined;
+  /** The visit that led to the payer, where nobody else is known by it. */
+  referral: Referral | undefined;
   /** The partner who is credited, unless the sale is left. */
   partner_id: string | undefined;
+  /** The link and the visit that the payer came by. */
+  came_by: Visited;
 }
 
 type Coupon = { coupon_id: string; partner_id: string };
@@ -49,27 +59,21 @@ const keyOf = (program_id: string, external_id: string): string => `${program_id
 class Left {
   readonly #names = new Set<string>();
 
-  /** @returns none: the sale is left */
-  add(body: NewSale, key?: string): [] {
-    const { program_id, customer_id, click_id, partner_id } = body;
+  /** @param keys its payer, and the visits that it may be of, as far as they are known @returns none: the sale is left */
+  add(body: NewSale, ...keys: (string | null | undefined)[]): [] {
+    const { program_id, customer_id, partner_id } = body;
     const external_id = externalIdOf(body);
-    const names = [
-      key,
-      customer_id,
-      external_id && keyOf(program_id, external_id),
-      partner_id ?? anyPartner(program_id),
-    ];
-    for (const name of names) if (name) this.#names.add(name);
-    // The click may be of any customer, or of any who has no id of the processor.
-    if (click_id !== undefined && customer_id === undefined)
-      this.#names.add(external_id === undefined ? program_id : keyOf(program_id, ''));
+    const names = [customer_id, external_id && keyOf(program_id, external_id), partner_id ?? anyPartner(program_id)];
+    for (const name of [...keys, ...names]) if (name) this.#names.add(name);
     return [];
   }
 
-  hasPayer({ key, program, customer }: Named): boolean {
-    if (key === undefined) return false;
-    const names = customer ? [keyOf(program.id, customer.external_customer_id ?? '')] : [];
-    return [key, program.id, ...names].some((name) => this.#names.has(name));
+  hasPayer({ key, program, customer, came_by }: Named): boolean {
+    const names = [
+      ...[key, came_by.referral_id, customer?.referral_id],
+      customer?.external_customer_id && keyOf(program.id, customer.external_customer_id),
+    ];
+    return names.some((name) => name && this.#names.has(name));
   }
 
   hasPartner({ program, partner_id }: Named): boolean {
@@ -87,6 +91,8 @@ export type Names = Awaited<ReturnType<typeof readNames>>;
  */
 export function readNames(tx: Tx, items: Item[]) {
   const bodies = items.map(({ body }) => body);
+  const program_ids = unique(bodies.map(({ program_id }) => program_id));
+  const click_ids = unique(bodies.map(({ click_id }) => click_id));
   const external = bodies.filter((body) => externalIdOf(body) !== undefined);
   const named = sql`unnest(${external.map(({ program_id }) => program_id)}::text[], ${external.map(externalIdOf)}::text[]) as g (program_id, external_id)`;
   const hasId = sql`${tenant(tx)} and t.program_id = g.program_id and t.external_customer_id = g.external_id and ${customers.alive}`;
@@ -94,7 +100,7 @@ export function readNames(tx: Tx, items: Item[]) {
   const couponsOf = (field: 'program_id' | 'coupon_external_id' | 'occurred_at') =>
     by_coupon.map(({ body }) => body[field]);
   return together([
-    programs.byIds(tx, [...new Set(bodies.map(({ program_id }) => program_id))]),
+    programs.byIds(tx, program_ids),
     lockCharges(tx, bodies),
     tx.all<{ program_id: string; external_charge_id: string; is_recorded: boolean }>(sql`
       select g.program_id, g.charge as external_charge_id, true as is_recorded
@@ -124,6 +130,7 @@ export function readNames(tx: Tx, items: Item[]) {
       ) as g (nth, program_id, external_id, at)
       join program.coupon c on c.organization_id = ${tx.organization_id} and c.program_id = g.program_id and c.external_id = g.external_id
         and c.deleted_at is null and ${wasActive(sql`g.at`)}`),
+    click_ids.length === 0 ? [] : namedClicks(tx, program_ids, click_ids),
   ]);
 }
 
@@ -134,16 +141,25 @@ export function readNames(tx: Tx, items: Item[]) {
 async function nameAll(
   tx: Tx,
   items: Item[],
-  [known_programs, , charges, free, by_external_id, coupons]: Names,
+  [known_programs, , charges, free, by_external_id, coupons, clicks]: Names,
   left: Left,
 ): Promise<Named[]> {
   const ids = [...items.flatMap(({ body }) => body.customer_id ?? []), ...by_external_id.map(({ id }) => id)];
-  const locked = await tx.all<Customer>(sql`
-    select ${customers.columns} from ${customers.from}
-    where ${tenant(tx)} and t.id = any(${[...new Set(ids)]}) and ${customers.alive} order by t.id ${lockOf(true)} skip locked`);
-  const by_program = new Map(known_programs.map((program) => [program.id, program as unknown as Program]));
-  const by_id = new Map(locked.map((customer) => [customer.id, customer]));
   const id_of = new Map(by_external_id.map(({ program_id, external_id, id }) => [keyOf(program_id, external_id), id]));
+  const isUnknown = ({ body: { program_id, customer_id, ...claim } }: Item) =>
+    customer_id === undefined && !id_of.has(keyOf(program_id, externalIdOf(claim) ?? ''));
+  const asked = new Set(items.filter(isUnknown).map(({ body }) => body.click_id));
+  const visits = clicks.filter(({ id }) => asked.has(id));
+  const [locked, waiting] = await together([
+    tx.all<Customer>(sql`
+      select ${customers.columns} from ${customers.from}
+      where ${tenant(tx)} and t.id = any(${unique(ids)}) and ${customers.alive} order by t.id ${lockOf(true)} skip locked`),
+    visits.length === 0 ? undefined : waitingOfAll(tx, visits),
+  ]);
+  const by_program = new Map(known_programs.map((program) => [program.id, program as unknown as Program]));
+  if (waiting) attributeVisitors(tx, by_program, waiting);
+  const click_of = new Map(clicks.map((click) => [click.id, click]));
+  const by_id = new Map(locked.map((customer) => [customer.id, customer]));
   const is_free = new Set(free.map(({ program_id, external_id }) => keyOf(program_id, external_id)));
   const coupon_of = new Map(coupons.map((coupon) => [coupon.nth, coupon]));
   const [recorded, repeated] = [true, false].map(
@@ -154,8 +170,10 @@ async function nameAll(
           .map(({ program_id, external_charge_id }) => keyOf(program_id, external_charge_id)),
       ),
   ) as [Set<string>, Set<string>];
-  /** Whose the payers are after the sales so far, and whether they have paid. */
-  const partner_of = new Map<string, { bound: string | undefined; paid: boolean }>();
+  /** Whose the payers are after the sales so far, what they came by, and whether they have paid. */
+  const state_of = new Map<string, { bound: string | undefined; came_by: Visited; paid: boolean }>();
+  /** The visits that lead to customers, in the list. */
+  const taken = new Set<string>();
   return items.flatMap((item) => {
     const { body, nth } = item;
     const { program_id, customer_id, click_id } = body;
@@ -165,22 +183,53 @@ async function nameAll(
     const program = by_program.get(program_id);
     const id = customer_id ?? (key && id_of.get(key));
     const customer = id === undefined ? undefined : by_id.get(id);
+    const click = click_id === undefined ? undefined : click_of.get(click_id);
     if (recorded.has(charge)) return []; // it is refused, and changes nothing
     const isRepeated = repeated.has(charge);
     repeated.add(charge);
     const isOther = customer_id !== undefined && key !== undefined && id_of.get(key) !== customer_id;
     const isKnown = id === undefined ? key === undefined || is_free.has(key) : customer?.program_id === program_id;
-    if (isRepeated || click_id !== undefined || !program || isOther || !isKnown) return left.add(body);
+    const isOfProgram = click_id === undefined || click?.program_id === program_id;
+    const visited = [click?.referral_id, click && waiting?.credits.seenBy(click)?.id];
+    if (isRepeated || !isOfProgram || !program || isOther || !isKnown) return left.add(body, ...visited);
+    const identified = customer?.id ?? key;
+    const before = identified === undefined ? undefined : state_of.get(identified);
+    const visit =
+      customer || before || !click ? undefined : visitBy(click, program, waiting, body.occurred_at ?? tx.now);
+    if (visit === null || (visit && taken.has(visit.id))) return left.add(body, ...visited);
+    if (visit) taken.add(visit.id);
     const coupon = coupon_of.get(nth);
-    const payer = customer?.id ?? key;
-    const known = { bound: customer?.partner_id, paid: Boolean(customer?.converted_at) };
-    const { bound, paid } = (payer && partner_of.get(payer)) || known;
+    const payer = identified ?? visit?.id;
+    const known = {
+      bound: customer?.partner_id ?? visit?.partner_id,
+      came_by: visitedBy(customer ?? visitOf(visit)),
+      paid: Boolean(customer?.converted_at),
+    };
+    const { bound, came_by, paid } = before ?? known;
     const by_coupon = paid || body.partner_id !== undefined ? undefined : coupon?.partner_id;
     const partner_id = body.partner_id ?? by_coupon ?? bound;
     if (payer && (customer || partner_id))
-      partner_of.set(payer, { bound: by_coupon ?? bound ?? partner_id, paid: true });
-    return [{ ...item, program, customer, key: payer, coupon, partner_id }];
+      state_of.set(payer, { bound: customer || before ? (by_coupon ?? bound) : partner_id, came_by, paid: true });
+    return [{ ...item, program, customer, key: payer, coupon, click, referral: visit, partner_id, came_by }];
   });
+}
+
+const visitOf = (referral: Referral | undefined) => referral && { link_id: referral.link_id, referral_id: referral.id };
+
+/**
+ * Returns the visit that a click led to, which has led to nobody else.
+ * @returns undefined where there is none, or its window has ended; null where the sale is left: somebody is known by the click, or its credit moves
+ */
+function visitBy(
+  click: NamedClick,
+  program: Program,
+  waiting: Waiting | undefined,
+  at: string,
+): Referral | undefined | null {
+  const live = waiting?.credits.seenBy(click);
+  if (click.own_of !== null || (click.referral_id !== null && click.referral_id !== live?.id)) return null;
+  if (live && (live.status !== 'visit' || takesCredit(click, live, program, at))) return null;
+  return windowEnd(click.created_at, program.cookie_days) > at ? live : undefined;
 }
 
 const later = (at: string, by_ms: number): string => new Date(Date.parse(at) + by_ms).toISOString();
@@ -196,6 +245,8 @@ interface Facts {
   /** The payers whom sales named that nobody is credited with. */
   named_before: Set<string>;
   months: Months;
+  /** The partners' own visits from the addresses of clicks. */
+  own_visits: (Visit & { partner_id: string })[];
 }
 
 /** The months of partners that decide on rates, as the sales of the list have left them. */
@@ -258,25 +309,26 @@ export async function decideAll(tx: Tx, items: Item[], names: Names): Promise<{ 
 
 async function decide(tx: Tx, named: Named[], left: Left, months: Months): Promise<Recorded[]> {
   const credited = named.filter(({ partner_id }) => partner_id !== undefined);
-  const [times, locked, found, unknown] = await together([
+  const clicks = named.flatMap(({ click }) => click ?? []);
+  const [times, locked, found, unknown, own_visits] = await together([
     lastSalesOf(tx, unique(named.map(({ customer }) => customer?.id))),
     tx.all<Partner>(sql`
       select ${partners.columns} from ${partners.from}
-      where ${tenant(tx)} and t.id = any(${unique(named.flatMap(({ partner_id, coupon, customer }) => [partner_id, coupon?.partner_id, customer?.partner_id]))}) and ${partners.alive}
+      where ${tenant(tx)} and t.id = any(${unique(named.flatMap(({ partner_id, coupon, customer, referral }) => [partner_id, coupon?.partner_id, customer?.partner_id, referral?.partner_id]))}) and ${partners.alive}
       order by t.id ${lockOf('share')} skip locked`),
     termsOf(
       tx,
-      credited.map(({ program, customer, partner_id }) => ({
-        ...{ program_id: program.id, partner_id: partner_id as string, customer_id: customer?.id },
-        came_by: visitedBy(customer),
+      credited.map(({ program, customer, partner_id, came_by }) => ({
+        ...{ program_id: program.id, partner_id: partner_id as string, customer_id: customer?.id, came_by },
       })),
     ),
     namedBefore(tx, named),
+    clicks.length === 0 ? [] : partnerVisits(tx, unique(named.map(({ partner_id }) => partner_id)), clicks),
   ]);
   const terms_of = new Map(credited.map((one, nth) => [one, found[nth] as Terms]));
   const facts = {
     partners: new Map(locked.map((partner) => [partner.id, partner])),
-    ...{ times, payers: new Map(), payments: new Map(), named_before: unknown, months },
+    ...{ times, payers: new Map(), payments: new Map(), named_before: unknown, months, own_visits },
   };
   const decided: Recorded[] = [];
   for (const one of named) {
@@ -286,7 +338,7 @@ async function decide(tx: Tx, named: Named[], left: Left, months: Months): Promi
     if (outcome) {
       note(one, outcome, facts);
       decided.push(outcome);
-    } else left.add(one.body, one.key);
+    } else left.add(one.body, one.key, one.came_by.referral_id);
   }
   return decided;
 }
@@ -312,9 +364,9 @@ async function decideOne(
   tx: Tx,
   one: Named,
   terms: Terms | undefined,
-  { partners, times, payers, payments, named_before, months }: Facts,
+  { partners, times, payers, payments, named_before, months, own_visits }: Facts,
 ): Promise<Recorded | undefined> {
-  const { program, body, key, nth, request_id, partner_id } = one;
+  const { program, body, key, nth, request_id, partner_id, click } = one;
   const before = key === undefined ? undefined : payers.get(key);
   const customer = before?.customer ?? one.customer;
   const { refunded_at = null } = (one.customer && times.get(one.customer.id)) ?? {};
@@ -322,10 +374,16 @@ async function decideOne(
   if (!place || (customer && !saysNothingNew(customer, body))) return undefined;
   const candidates = candidatesOf(one, customer, partners);
   if (!candidates) return undefined;
-  const payer = customer ? { customer } : {};
-  const credit = await creditBy(tx, program, body, { payer, as_of: payer, place, candidates });
+  const referred = referredBy(one, partners);
+  const payer = {
+    ...(customer ? { customer } : {}),
+    ...(click ? { click } : {}),
+    ...(referred && !customer ? { referred } : {}),
+  };
+  const credit = creditBy(body, { payer, as_of: payer, place, candidates, own_purchase: undefined });
   const { attribution } = credit;
-  if (credit.own_purchase || attribution?.partner.id !== partner_id) return undefined;
+  if (attribution?.partner.id !== partner_id || (attribution && isOwn(one, customer, attribution.partner, own_visits)))
+    return undefined;
   if (place.is_first_sale && attribution && program.auto_enrol_customers) return undefined;
   if (!customer && attribution && body.occurred_at !== undefined && key && named_before.has(key)) return undefined;
   const isLimited = terms?.rules.some(({ max_payments }) => max_payments !== null);
@@ -342,7 +400,12 @@ async function decideOne(
     const buyer = buyerOf(decided);
     const made =
       buyer && attribution && !customer
-        ? customerRow(tx, program, attribution, fieldsOfNew(body, buyer.id, tx.now))
+        ? customerRow(
+            tx,
+            program,
+            { ...attribution, ...(referred ? { referral: referred.referral } : {}) },
+            fieldsOfNew(body, buyer.id, tx.now),
+          )
         : undefined;
     return { ...decided, item: { nth, body, request_id: request_id ?? null }, buyer, made };
   } catch (problem) {
@@ -351,9 +414,30 @@ async function decideOne(
   }
 }
 
+function referredBy({ referral, click }: Named, partners: Map<string, Partner>): ReferredVisitor | undefined {
+  const partner = referral && partners.get(referral.partner_id);
+  return partner && click && { referral, partner, visit: click };
+}
+
+/** Returns whether the partner may be the customer. */
+function isOwn(
+  { body, click }: Named,
+  customer: Customer | undefined,
+  partner: Partner,
+  own_visits: Facts['own_visits'],
+): boolean {
+  const matched = selfReferralBy({
+    partner_email: partner.email,
+    customer_email: customer ? customer.email : (body.customer?.email ?? null),
+    partner_visits: own_visits.filter(({ partner_id }) => partner_id === partner.id),
+    clicks: click ? [click] : [],
+  });
+  return matched !== undefined || (click !== undefined && click.own_of !== null);
+}
+
 /** @returns undefined where a partner is another program's, deleted, or locked by somebody else */
 function candidatesOf(
-  { program, body, coupon }: Named,
+  { program, body, coupon, referral }: Named,
   customer: Customer | undefined,
   partners: Map<string, Partner>,
 ): Possible | undefined {
@@ -361,16 +445,20 @@ function candidatesOf(
   const of_coupon = coupon && partners.get(coupon.partner_id);
   const of_customer = customer && partners.get(customer.partner_id);
   if ((body.partner_id !== undefined && named?.program_id !== program.id) || (coupon && !of_coupon)) return undefined;
-  if (!named && customer && !of_customer) return undefined;
+  const of_visit = referral && !customer ? partners.get(referral.partner_id) : undefined;
+  if ((!named && customer && !of_customer) || (referral && !customer && !of_visit)) return undefined;
   return {
     named: named && namedBy(named),
     by_coupon: coupon && of_coupon && couponBy({ coupon_id: coupon.coupon_id, partner: of_coupon }, program),
-    by_customer:
-      named || !customer || !of_customer
-        ? undefined
-        : { partner: of_customer, tracked_by: customer.tracked_by, by: 'customer' },
+    by_customer: named ? undefined : (broughtBy(customer, of_customer) ?? broughtBy(referral, of_visit, 'click')),
   };
 }
+
+const broughtBy = (
+  who: Customer | Referral | undefined,
+  partner: Partner | undefined,
+  by: 'customer' | 'click' = 'customer',
+): Possible['by_customer'] => who && partner && { partner, tracked_by: who.tracked_by, by };
 
 /** @returns the place after all other sales of the customer; undefined where there is none, or it cannot be told */
 function placeAfter(

@@ -25,7 +25,7 @@ import { disputes } from './sales/dispute.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
 import { saleClaims } from './sales/sale_claim.ts';
-import { attributeVisitor, waitingOf } from './tracking/attribution.ts';
+import { attributeVisitors, waitingOf } from './tracking/attribution.ts';
 import { clicks } from './tracking/click.ts';
 import { referrals } from './tracking/referral.ts';
 
@@ -104,7 +104,7 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
       programs.get(tx, program_id),
       waitingOf(tx, { program_id, visitor_token }),
     ]);
-    attributeVisitor(tx, program, waiting);
+    attributeVisitors(tx, new Map([[program.id, program]]), waiting);
   }
   const traces = await tracesOf(tx, customer, visitor_token);
   await eraseFromEvents(tx, { ...mentionOf(customer, traces), after: '0' });

@@ -5,7 +5,8 @@ import { type Member, type Operation, readOperations } from '../core/resource/op
 import { tenant } from '../core/resource/resource.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissionOf, commissions } from './commissions/commission.ts';
-import { customers, releaseCustomer } from './customers/customer.ts';
+import { type Customer, customers, releaseCustomer } from './customers/customer.ts';
+import { tellLead } from './customers/sign_up.ts';
 import { decideAll, type Item, type Names, type Recorded, readNames } from './decide_sales.ts';
 import { deleteSaleOperations } from './delete_sale.ts';
 import { explainSaleOperation } from './explain_sale.ts';
@@ -39,7 +40,7 @@ export const saleOperations: Operation[] = [
   bulkOf<NewSale>(recordSaleOperation, {
     noun: 'sale',
     summary: 'Records up to 1,000 sales and computes their commissions.',
-    doc: 'For imports and for usage that is charged in batches. It takes the shortest where the sales of each customer come in the order of their time and name no `click_id`.',
+    doc: 'For imports and for usage that is charged in batches. It takes the shortest where the sales of each customer come in the order of their time.',
     inSets: async ({ tx }, items) => recordSales(tx, items, await readNames(tx, items)),
   }),
   ...saleChangeOperations,
@@ -48,7 +49,7 @@ export const saleOperations: Operation[] = [
 
 /**
  * Records in sets the sales that come after all others of their customers, who may be new, where nothing but what is read once decides who is
- * credited and what they earn. All others (clicks, late sales, own purchases, details that add to a customer, and whatever is to be refused)
+ * credited and what they earn. All others (late sales, own purchases, clicks that have led to somebody, details that add to a customer, and whatever is to be refused)
  * are left to record_sale.ts, and so are further sales of their customers, whose order counts.
  * @returns the outcomes, by their place
  */
@@ -61,7 +62,7 @@ async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<num
       : [],
   );
   const referral_ids = decided.flatMap((one) => converting(one, one.buyer) ?? []);
-  const [, , recorded, earned, converted] = await together([
+  const [, buyers, recorded, earned, converted] = await together([
     months.correct(tx),
     writeBuyers(tx, decided),
     sales.insertAll(tx, rows),
@@ -76,6 +77,9 @@ async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<num
       if (!sale) throw new Error('A sale that was inserted did not come back.');
       const commission = by_sale.get(sale.id);
       const referral_id = converting(one, one.buyer) ?? '';
+      const buyer = buyers.get(one.buyer?.id ?? '');
+      const referral = one.payer.referred?.referral;
+      if (buyer && referral) tellLead(tx, buyer, referral, one.item.request_id);
       const followed = { sale, commission, converted: by_referral.get(referral_id) };
       by_referral.delete(referral_id); // the first sale of several converts it
       tell(tx, one, followed, one.item.request_id);
@@ -84,8 +88,8 @@ async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<num
   );
 }
 
-/** Writes the customers whom the sales record, and what first payments change in the others. */
-async function writeBuyers(tx: Tx, decided: Recorded[]): Promise<void> {
+/** Writes the customers whom the sales record, and what first payments change in the others. @returns the new ones, by their ids */
+async function writeBuyers(tx: Tx, decided: Recorded[]): Promise<Map<string, Customer>> {
   const changes = decided.flatMap(({ payer: { customer }, credit: { place, binding }, draft }) =>
     customer && place.is_first_sale ? [{ id: customer.id, ...binding, ...firstPayment(customer, draft) }] : [],
   );
@@ -94,13 +98,14 @@ async function writeBuyers(tx: Tx, decided: Recorded[]): Promise<void> {
     assessLater(tx, 'customer', buyer.id, item.request_id);
     releaseCustomer(tx, program, buyer);
   }
-  await together([
+  const [made] = await together([
     customers.insertAll(
       tx,
       decided.flatMap(({ made }) => made ?? []),
     ),
     changes.length > 0 ? payFirst(tx, changes) : undefined,
   ]);
+  return made;
 }
 
 /** @param changes the ids of customers, and the columns that change */

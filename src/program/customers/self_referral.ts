@@ -19,7 +19,7 @@ export async function selfReferralMatch(
   const matched = selfReferralBy({
     partner_email: partner.email,
     customer_email: email,
-    partner_visits: click ? await partnerVisits(tx, partner.id, [click]) : [],
+    partner_visits: click ? await partnerVisits(tx, [partner.id], [click]) : [],
     clicks,
   });
   if (matched === 'email' && click) await recordPartnerVisit(tx, partner.id, click);

@@ -204,8 +204,14 @@ export async function createCustomerOfReferral(
     createCustomer(tx, program, attribution, fields),
     referrals.update(tx, referral.id, { status }),
   ]);
-  tx.emit(event('referral.lead', customer, { referral_id: referral.id, partner_id: referral.partner_id }));
+  tellLead(tx, customer, referral);
   return customer;
+}
+
+/** @param request_id its own, where it shares a transaction with other requests */
+export function tellLead(tx: Tx, customer: Customer, { id, partner_id }: Referral, request_id?: string | null): void {
+  const cause = request_id ? { request_id } : {};
+  tx.emit({ ...event('referral.lead', customer, { referral_id: id, partner_id }), ...cause });
 }
 
 /** "Self-referral … with `block_self_referrals`: 409 `self_referral`, the referral is deleted with that reason." */

@@ -21,10 +21,14 @@ export async function recordPartnerVisit(tx: Tx, partner_id: string, { ip_hash, 
     on conflict (organization_id, partner_id, ip_hash, md5(user_agent)) do update set seen_at = excluded.seen_at`);
 }
 
-/** The partner's own visits from one of these IP addresses. */
-export const partnerVisits = (tx: Tx, partner_id: string, visits: readonly Visit[]): Promise<Visit[]> =>
-  tx.all<Visit>(sql`
-    select t.ip_hash, t.user_agent
+/** The partners' own visits from one of these IP addresses. */
+export const partnerVisits = (
+  tx: Tx,
+  partner_ids: string[],
+  visits: readonly Visit[],
+): Promise<(Visit & { partner_id: string })[]> =>
+  tx.all(sql`
+    select t.partner_id, t.ip_hash, t.user_agent
     from program.partner_visit t
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.ip_hash = any(${visits.map(({ ip_hash }) => ip_hash)})
+    where ${tenant(tx)} and t.partner_id = any(${partner_ids}) and t.ip_hash = any(${visits.map(({ ip_hash }) => ip_hash)})
       and t.seen_at > ${tx.now}::timestamptz - ${visit_lifetime}::interval`);

@@ -29,7 +29,7 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
 async function flagSelfReferral(tx: Tx, { partner_id, email }: Customer, clicks: Click[], subject: Subject) {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   if (!partner) return;
-  const partner_visits = await partnerVisits(tx, partner_id, clicks);
+  const partner_visits = await partnerVisits(tx, [partner_id], clicks);
   const matched = selfReferralBy({ partner_email: partner.email, customer_email: email, partner_visits, clicks });
   if (matched) await raiseFlag(tx, { ...subject, kind: 'self_referral', severity: 'high', evidence: { matched } });
 }

@@ -63,7 +63,9 @@ export async function creditOf(
   const place = customer && found.has_later ? await placeAmongLocked(tx, customer, found, claim) : found;
   const as_of = await payerAsOf(tx, program, claim, payer, place);
   const candidates = as_of === payer ? likely : await candidatesOf(tx, program, claim, as_of, coupon);
-  return creditBy(tx, program, claim, { payer, as_of, place, candidates });
+  const chosen = chosenOf(candidates, place.is_first_sale);
+  const own_purchase = await ownPurchase(tx, program, claim, as_of, chosen);
+  return creditBy(claim, { payer, as_of, place, candidates, own_purchase });
 }
 
 /** The facts by which a sale is credited. */
@@ -73,17 +75,12 @@ export interface Grounds {
   as_of: Payer;
   place: CustomerPlace;
   candidates: Possible;
+  /** Set where the partner is the customer. */
+  own_purchase: OwnPurchase | undefined;
 }
 
-export async function creditBy(
-  tx: Tx,
-  program: Program,
-  claim: Claim,
-  { payer, as_of, place, candidates }: Grounds,
-): Promise<Credit> {
-  const chosen = chosenOf(candidates, place.is_first_sale);
-  const own_purchase = await ownPurchase(tx, program, claim, as_of, chosen);
-  const attribution = own_purchase ? undefined : chosen;
+export function creditBy(claim: Claim, { payer, as_of, place, candidates, own_purchase }: Grounds): Credit {
+  const attribution = own_purchase ? undefined : chosenOf(candidates, place.is_first_sale);
   const isNobodys = place.is_before_customer && !attribution;
   const decided = {
     place: isNobodys ? placeOfUnknown(place) : place,
@@ -181,7 +178,7 @@ export interface Possible {
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click."
  */
-const chosenOf = ({ named, by_coupon, by_customer }: Possible, is_first_sale: boolean): Credited | undefined =>
+export const chosenOf = ({ named, by_coupon, by_customer }: Possible, is_first_sale: boolean): Credited | undefined =>
   named ?? (is_first_sale ? by_coupon : undefined) ?? by_customer;
 
 function namesOf(

@@ -21,7 +21,7 @@ export interface CustomerClaim {
 }
 
 /** The click of a sale, and whose it is. */
-type NamedClick = OwnedClick & ClickRow & { referral_id: string | null };
+export type NamedClick = OwnedClick & ClickRow & { referral_id: string | null };
 
 /** The payer, as far as it is known. */
 export interface Payer {
@@ -124,15 +124,19 @@ const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
 
 /** Returns undefined for one that is no longer kept. @throws Problem resource_not_found */
 async function namedClick(tx: Tx, program_id: string, click_id: string): Promise<Found['click']> {
-  const click = await tx.maybe<NamedClick>(sql`
+  const [click] = await namedClicks(tx, [program_id], [click_id]);
+  if (!click && !mayBeForgotten(click_id)) throw notFound('click', click_id, 'click_id');
+  return click;
+}
+
+/** The clicks of programs. */
+export const namedClicks = (tx: Tx, program_ids: string[], click_ids: string[]): Promise<NamedClick[]> =>
+  tx.all<NamedClick>(sql`
     select ${click_columns}, t.referral_id, r.partner_id as own_of
     from program.click t
     left join program.referral r
       on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.id = ${click_id}`);
-  if (!click && !mayBeForgotten(click_id)) throw notFound('click', click_id, 'click_id');
-  return click;
-}
+    where ${tenant(tx)} and t.program_id = any(${program_ids}) and t.id = any(${click_ids})`);
 
 /**
  * Finds the customer who signed up by a referral: also where its partner was deleted since. Does not lock the referral, which is locked after the

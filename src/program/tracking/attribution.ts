@@ -64,7 +64,7 @@ export async function attributeWaiting(tx: Tx, most: number): Promise<ClickRow[]
   return clicks;
 }
 
-/** A visitor's clicks that wait to be attributed, and their live referral. */
+/** The clicks of visitors that wait to be attributed, and their live referrals. */
 export interface Waiting {
   clicks: ClickRow[];
   credits: Credits;
@@ -82,9 +82,20 @@ export async function waitingOf(tx: Tx, visitor: Visitor, click_id: string | nul
   return { clicks, credits };
 }
 
-/** Attributes what waits of a visitor, for a request. A job checks these clicks for fraud. */
-export function attributeVisitor(tx: Tx, program: Program, { clicks, credits }: Waiting): void {
-  attribute(tx, clicks, new Map([[program.id, program]]), credits);
+/** The same of the visitors of clicks. */
+export async function waitingOfAll(tx: Tx, visitors: ClickRow[]): Promise<Waiting> {
+  const of_visitors = sql`(t.program_id, t.visitor_token) in (
+    select v.program_id, v.visitor_token
+    from unnest(${visitors.map(({ program_id }) => program_id)}::text[], ${visitors.map(({ visitor_token }) => visitor_token)}::text[])
+      as v (program_id, visitor_token))`;
+  const first = visitors.map(({ id }) => id).sort()[0] as string;
+  const [clicks, credits] = await together([waitingClicks(tx, of_visitors, first), creditsOf(tx, visitors)]);
+  return { clicks, credits };
+}
+
+/** Attributes what waits of visitors, for a request. A job checks these clicks for fraud. */
+export function attributeVisitors(tx: Tx, programs: Map<string, Program>, { clicks, credits }: Waiting): void {
+  attribute(tx, clicks, programs, credits);
   for (const { id } of clicks) assessLater(tx, 'click', id);
 }
 
@@ -106,22 +117,27 @@ export function referralOfClick(
   waiting: Waiting,
   at: string,
 ): Referral | undefined {
-  attributeVisitor(tx, program, waiting);
+  attributeVisitors(tx, new Map([[program.id, program]]), waiting);
   const { credits } = waiting;
   const live = credits.seenBy(click);
-  const expires_at = windowEnd(click.created_at, program.cookie_days);
-  const counts = expires_at > at && earnsCredit(click, program.blocked_countries);
-  if (!counts || !live || !isSuperseded(live, click, at)) return live;
-  const referral = credits.move(click, expires_at);
+  if (!live || !takesCredit(click, live, program, at)) return live;
+  const referral = credits.move(click, windowEnd(click.created_at, program.cookie_days));
   write(tx, credits, new Map([[click.id, referral.id]]));
   return referral;
 }
 
-/** Returns whether a referral has expired and a click through another partner may take its credit. */
-const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean =>
-  allows(referral_states, referral.status, 'release') &&
-  referral.expires_at <= now &&
-  referral.partner_id !== click.partner_id;
+/** Returns whether a live referral has expired at a time, and a click through another partner takes its credit. */
+export const takesCredit = (
+  click: ClickRow,
+  live: Referral,
+  { cookie_days, blocked_countries }: Program,
+  at: string,
+): boolean =>
+  windowEnd(click.created_at, cookie_days) > at &&
+  earnsCredit(click, blocked_countries) &&
+  allows(referral_states, live.status, 'release') &&
+  live.expires_at <= at &&
+  live.partner_id !== click.partner_id;
 
 /** The columns of a `ClickRow`. */
 export const click_columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.is_bot, t.made_while_paused,

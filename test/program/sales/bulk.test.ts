@@ -50,8 +50,19 @@ async function furnish({ has_tiers }: { has_tiers: boolean }) {
   await paid('later', '2026-01-31T00:00:00Z', 'coffee');
   await shop.sale({ external_charge_id: 'charged', external_customer_id: 'of_ada' });
   await shop.merchant.patch(`/v1/partners/${idle.id}`, { status: 'suspended' });
-  const visit = await shop.click(bob);
-  return { shop, ada, bob, idle, coupon, customers, visit };
+  const visits: Json[] = [];
+  const browser = {
+    ip: '203.0.113.9',
+    user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  };
+  for (const [nth, by] of [bob, ada, ada, bob, ada, idle, bob, ada].entries())
+    visits.push(await shop.click(by, nth === 4 || nth === 7 ? browser : {}));
+  // One has led to somebody, and one was the partner's own.
+  await shop.customer({ click_id: visits[6]?.id, email: 'kim@customer.example.com' });
+  await shop.merchant.request('POST', '/v1/customers', {
+    ...{ program_id: shop.program_id, click_id: visits[7]?.id, email: ada.email },
+  });
+  return { shop, ada, bob, idle, coupon, customers, visits };
 }
 type Furnished = Awaited<ReturnType<typeof furnish>>;
 
@@ -75,6 +86,7 @@ const someSale = fc.record({
     { email: 'no address' },
   ),
   metadata: fc.constantFrom(undefined, undefined, { plan: 'pro' }, 'no object'),
+  click: fc.constantFrom(undefined, undefined, undefined, 1, 6),
 });
 type SomeSale = typeof someSale extends fc.Arbitrary<infer T> ? T : never;
 
@@ -87,7 +99,7 @@ const usualSale: fc.Arbitrary<SomeSale> = fc.record({
     ...['by_link', 'of_bob', 'of_ada', 'new', 'lead_1', 'lead_2', 'lead_3', 'refunded', 'undone', 'later'],
     ...Array.from({ length: 20 }, (_, nth) => `new_${nth}`),
   ),
-  named_by: rarely('click', 'external'),
+  named_by: fc.constantFrom('external', 'external', 'external', 'external', 'none'),
   partner: fc.constantFrom(undefined, undefined, 'ada', 'bob'),
   coupon: fc.constantFrom(undefined, undefined, undefined, true),
   product: fc.constantFrom(undefined, 'coffee', 'tea'),
@@ -98,21 +110,23 @@ const usualSale: fc.Arbitrary<SomeSale> = fc.record({
   occurred_at: fc.constantFrom(undefined, 'in order', 'in order', 'in order'),
   details: rarely({ name: 'Kim' }, undefined),
   metadata: fc.constant(undefined),
+  click: fc.constantFrom(undefined, undefined, undefined, 0, 1, 2, 3, 4, 5, 6, 7),
 }) as fc.Arbitrary<SomeSale>;
 
-function bodyOf({ shop, customers, coupon, visit, ...partners }: Furnished, one: SomeSale, nth: number): Json {
+function bodyOf({ shop, customers, coupon, visits, ...partners }: Furnished, one: SomeSale, nth: number): Json {
   const id = customers[one.customer]?.id ?? 'cus_nothing';
   const names = {
     external: { external_customer_id: one.customer },
     id: { customer_id: id },
     both: { customer_id: id, external_customer_id: 'of_ada' },
-    click: { click_id: visit.id },
+    click: { click_id: visits[0]?.id },
     none: {},
   }[one.named_by];
   return JSON.parse(
     JSON.stringify({
       program_id: shop.program_id,
       ...names,
+      ...(one.click === undefined ? {} : { click_id: visits[one.click]?.id }),
       partner_id: one.partner && ((partners as Json)[one.partner]?.id ?? one.partner),
       coupon_external_id: one.coupon && coupon.external_id,
       product_id: one.product,
@@ -152,7 +166,7 @@ const alone = async ({ shop: { merchant } }: Furnished, body: Json): Promise<Jso
 /** The amounts that are told, in no order: the sales that are recorded in sets are told first. */
 const told = async ({ shop }: Furnished): Promise<string[]> =>
   (await shop.events())
-    .filter(({ type }) => /^(sale|commission)\.|^referral\.converted/.test(type))
+    .filter(({ type }) => /^(sale|commission)\.|^referral\.(lead|converted)/.test(type))
     .map(({ type, data }) => `${type} ${data.amount_minor ?? ''}`)
     .toSorted();
 
@@ -198,9 +212,12 @@ t.test('has the outcomes of the same sales one by one, whatever they are', async
     ...each('undone', 'tea'),
     ...each('refunded', 'tea'),
   ];
+  const by_click = [0, 1, 2, 3, 4, 5].flatMap((click) =>
+    each(`new_${click}`, 'tea').map((one) => ({ ...one, click }) as unknown as SomeSale),
+  );
+  const by_coupon = by_click.map((one) => ({ ...one, coupon: true, occurred_at: undefined }) as unknown as SomeSale);
   const samples = [
-    few,
-    few.slice(0, 9),
+    ...[few, few.slice(0, 9), by_click, by_coupon],
     ...[someSale, inOrder, usualSale, inOrder].flatMap((sale) =>
       fc.sample(fc.array(sale, { minLength: 40, maxLength: 60 }), { numRuns: 2 }),
     ),
