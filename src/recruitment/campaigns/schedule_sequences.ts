@@ -4,7 +4,7 @@
  *
  * - If an open sequence has the address, this one fails `in_another_campaign`: another address of the same person is not tried.
  * - Parts of an organization are scheduled one after another (an advisory lock behind that of suppressions), so that no race is left for the unique index.
- * - The inbox is the connected one with the fewest open sequences for its daily limit. It sticks once the first email is being sent.
+ * - The inbox is the connected one with the fewest open sequences for its daily limit, up to those of a month. It sticks once the first email is being sent.
  * - `due_at` is the first opening of the schedule; caps, gaps and `daily_new_limit` are checked when it is sent. After the last email it is `reply_wait_days`
  *   times 24 hours behind it. Without a connected inbox nothing is scheduled.
  */
@@ -213,7 +213,7 @@ class InboxLoads {
     return this.#loads.length === 0;
   }
 
-  /** The inbox for the next sequence. The first of those that have as little to do. */
+  /** The inbox for the next sequence. Any of those that have as little to do. */
   next(): string {
     const least = this.#loads.reduce((one, other) => (loadOf(other) < loadOf(one) ? other : one));
     least.open += 1;
@@ -223,7 +223,7 @@ class InboxLoads {
 
 const loadOf = ({ open, daily_limit }: Load): number => (open + 1) / daily_limit;
 
-/** An inbox with as many open sequences as it sends in so many days is as full as one with more: no more are counted. */
+/** An inbox with as many open sequences as it sends in so many days is as full as one with more: no more are counted, and any of them is the next. */
 const most_days = 30;
 
 /** @param inbox_ids of a campaign */
@@ -239,7 +239,7 @@ async function loadsOf(tx: Tx, inbox_ids: string[]): Promise<InboxLoads> {
     ) as open
     from recruitment.inbox i
     where i.organization_id = ${tx.organization_id} and i.id = any(${inbox_ids}) and i.status = 'connected' and i.deleted_at is null
-    order by i.id`);
+    order by random()`);
   return new InboxLoads(loads);
 }
 

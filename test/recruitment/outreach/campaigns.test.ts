@@ -365,6 +365,21 @@ t.test('pauses and resumes by a set of causes, and stops and finishes', async (t
   t.match(await caller.get(other.path), { state: 'finished', finished_at: /Z$/ });
 });
 
+t.test('prospects who are added one by one are shared among inboxes that are full for a month', async (t) => {
+  const opened = await open({ inboxes: 2 });
+  for (const id of opened.inbox_ids) await opened.caller.patch(`${v1}/inboxes/${id}`, { daily_limit: 1 });
+  const { campaign } = await launched(opened, 62, { schedule: closed });
+  for (let nth = 0; nth < 20; nth++) {
+    await enrol(opened, campaign, await addMany(opened, 1));
+    await eventually(
+      async () => (await sequencesOf(campaign)).every((one) => one.due_at !== null),
+      'it to be scheduled',
+    );
+  }
+  const sequences = await sequencesOf(campaign);
+  for (const id of opened.inbox_ids) t.ok(sequences.filter(({ inbox_id }) => inbox_id === id).length > 31);
+});
+
 t.test('takes the times of many sequences by a job, and sends none of them before', async (t) => {
   const opened = await open({ inboxes: 2 });
   const { caller, inbox_ids } = opened;
