@@ -77,7 +77,6 @@ async function flagSameIp(tx: Tx, clicks: Click[], subject: Subject) {
         limit ${same_ip.newest}
       ) c
       where c.partner_id = address.partner_id
-      limit ${same_ip.newest}
     )
     select count(*) as customers
     from (

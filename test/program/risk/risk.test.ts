@@ -63,6 +63,28 @@ t.test('sign-ups: self-referral, disposable email address and many from one IP a
   t.match(await flags(shop, 'same_ip'), [{ customer_id: fourth.id, evidence: { customers: 4 } }]);
 });
 
+t.test('sign-ups: many from one address of a visitor, however many others click from the other ones', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  const home = { ip: '203.0.113.20' };
+  for (let nth = 0; nth < 3; nth++) await shop.customer({ click_id: (await shop.click(partner, home)).id });
+  const visitor_token = fresh('visitor');
+  const clicks = [await shop.click(partner, { ...home, visitor_token })];
+  for (let nth = 1; nth < 10; nth++) clicks.push(await shop.click(partner, { ip: `198.51.100.${nth}`, visitor_token }));
+  await quiet();
+  const others = await rail.query(sql`
+    insert into program.click (organization_id, id, program_id, partner_id, link_id, referral_id, param, value, visitor_token, ip_hash, attributed_at, created_at)
+    select c.organization_id, core.new_id('clk'), c.program_id, c.partner_id, c.link_id, 'ref_00' || right(core.new_id('ref'), 24), c.param, c.value, 'other' || n, c.ip_hash,
+      c.attributed_at, c.created_at
+    from program.click c, generate_series(1, 99) as n
+    where c.id = any(${clicks.slice(1).map(({ id }) => id)})
+    returning id`);
+  const fourth = await shop.customer({ click_id: clicks[0]?.id });
+  await quiet();
+  t.match(await shop.list('risk_flags', 'kind=same_ip'), [{ customer_id: fourth.id, evidence: { customers: 4 } }]);
+  await rail.query(sql`delete from program.click where id = any(${others.map(({ id }) => id)})`);
+});
+
 t.test('sign-ups: the partner’s own browser, and email addresses changed later', async (t) => {
   const shop = await openShop(rail, { block_self_referrals: false });
   const [ada, bob] = [await shop.partner(), await shop.partner()];
