@@ -7,18 +7,17 @@ import { Problem } from '../core/values/problem.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
 import { type Customer, customerRow, customers } from './customers/customer.ts';
 import type { ReferredVisitor } from './customers/sign_up.ts';
-import { correctTiersAfter, correctTiersIn } from './late_sale.ts';
+import { Months } from './months_of_list.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { partnerVisits } from './partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from './partners/self_referral.ts';
 import { type Program, programs } from './programs/program.ts';
 import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
 import { couponBy, creditBy, lastSalesOf, namedBy, type Possible, type Times } from './sales/credit.ts';
-import { placeIn } from './sales/decision.ts';
 import { chargesOf, knownCharge, lockCharges } from './sales/known_charge.ts';
-import { draftOf, type NewSale, type SaleDraft } from './sales/new_sale.ts';
+import { draftOf, type NewSale } from './sales/new_sale.ts';
 import { externalIdOf, type NamedClick, namedClicks, saysNothingNew } from './sales/payer.ts';
-import { type CustomerPlace, comparePlaces, placeOfUnknown } from './sales/place.ts';
+import { type CustomerPlace, placeOfUnknown } from './sales/place.ts';
 import { sales } from './sales/sale.ts';
 import { attributeVisitors, takesCredit, type Waiting, waitingOfAll, windowEnd } from './tracking/attribution.ts';
 import { wasActive } from './tracking/coupon.ts';
@@ -249,54 +248,6 @@ interface Facts {
   own_visits: (Visit & { partner_id: string })[];
 }
 
-/** The months of partners that decide on rates, as the sales of the list have left them. */
-class Months {
-  readonly #found = new Map<string, Month>();
-
-  /** Returns what the list has sold in the month of a sale, and whether the sale comes after all of that. */
-  before(sale: SaleDraft): { unwritten: NonNullable<Terms['unwritten']>; is_last: boolean } {
-    const month = this.#found.get(monthOf(sale));
-    const unwritten = {
-      sales_count: month?.sales_count ?? 0,
-      revenue_minor: month?.revenue.get(sale.currency) ?? 0,
-    };
-    return { unwritten, is_last: !month || comparePlaces(placeIn(sale), placeIn(month.last)) > 0 };
-  }
-
-  add(sale: SaleDraft): void {
-    const month = this.#found.get(monthOf(sale)) ?? {
-      ...{ first: sale, last: sale, sales_count: 0, revenue: new Map(), is_ordered: true },
-    };
-    const { is_last } = this.before(sale);
-    if (is_last) month.last = sale;
-    if (comparePlaces(placeIn(sale), placeIn(month.first)) < 0) month.first = sale;
-    month.is_ordered &&= is_last;
-    month.sales_count += 1;
-    month.revenue.set(sale.currency, (month.revenue.get(sale.currency) ?? 0) + sale.amount_minor);
-    this.#found.set(monthOf(sale), month);
-  }
-
-  /** Has the months corrected in which the order of the sales is another one, or sales come later. To be called before the sales are written. */
-  async correct(tx: Tx): Promise<void> {
-    const months = [...this.#found.values()].map(
-      ({ first, is_ordered }) => [{ ...first, partner_id: first.partner_id as string }, is_ordered] as const,
-    );
-    await together(
-      months.map(([first, is_ordered]) => (is_ordered ? correctTiersAfter(tx, first) : correctTiersIn(tx, first))),
-    );
-  }
-}
-
-interface Month {
-  first: SaleDraft;
-  last: SaleDraft;
-  is_ordered: boolean;
-  sales_count: number;
-  revenue: Map<string, number>;
-}
-
-const monthOf = ({ partner_id, occurred_at }: SaleDraft): string => `${partner_id} ${occurred_at.slice(0, 7)}`;
-
 /**
  * Decides on the sales that come after all others of their customers, who may be new.
  * @returns them, in their order, and the months whose rates they decide on; what is left out is to be recorded by itself
@@ -391,11 +342,15 @@ async function decideOne(
   try {
     const draft = draftOf(tx, body, credit, customer?.id ?? null, terms?.came_by ?? nothing_visited);
     const by = attribution && { partner: attribution.partner, first_sale_at: place.first_sale_at };
-    const { unwritten, is_last } = months.before(draft);
     // A sale without a time counts those that are recorded before it, in whatever order.
-    if (hasTiers(terms) && !is_last && body.occurred_at !== undefined) return undefined;
+    if (hasTiers(terms) && !months.isLast(draft) && body.occurred_at !== undefined) return undefined;
     const earning =
-      by && terms && (await earnedBy(tx, program, draft, by, { ...paidBefore(terms, customer, payments), unwritten }));
+      by &&
+      terms &&
+      (await earnedBy(tx, program, draft, by, {
+        ...paidBefore(terms, customer, payments),
+        month: () => months.soldBefore(tx, draft),
+      }));
     const decided = { program, body, payer, credit, draft, earning };
     const buyer = buyerOf(decided);
     const made =

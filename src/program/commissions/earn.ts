@@ -29,8 +29,8 @@ export interface Terms {
   rules: (Rule & { payments: number })[];
   tag_ids: string[];
   came_by: CameBy;
-  /** The sales of the partner's month before the sale that are decided and not yet written. */
-  unwritten?: NonNullable<PlaceFacts['month']>;
+  /** Reads the partner's month before a sale. Left out: as it is recorded. */
+  month?: () => Promise<NonNullable<PlaceFacts['month']>>;
 }
 
 /** The partner who is credited with the sale, and the place of the sale among those of its customer. */
@@ -202,15 +202,8 @@ export async function factsOf(
   const rule_id = choiceBy(program, sale, partner, facts, terms)?.rule_id;
   const isTiered = terms.rules.some(({ id, tiers }) => id === rule_id && tiers.length > 0);
   if (!isTiered) return facts;
-  const { sales_count, revenue_minor } = await partnerMonth(tx, sale);
-  const { unwritten = { sales_count: 0, revenue_minor: 0 } } = terms;
-  return {
-    ...facts,
-    month: {
-      sales_count: sales_count + unwritten.sales_count,
-      revenue_minor: Math.min(revenue_minor + unwritten.revenue_minor, Number.MAX_SAFE_INTEGER),
-    },
-  };
+  const { sales_count, revenue_minor } = await (terms.month?.() ?? partnerMonth(tx, sale));
+  return { ...facts, month: { sales_count, revenue_minor } };
 }
 
 /** Returns the rule that is chosen, and the rate of its tier, if the place of the sale had these facts. */

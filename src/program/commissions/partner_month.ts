@@ -6,6 +6,11 @@ import type { PlaceFacts } from '../sales/decision.ts';
 import { isAfter } from '../sales/place.ts';
 import type { Sale } from '../sales/sale.ts';
 
+interface Month extends NonNullable<PlaceFacts['month']> {
+  /** True if sales of the month come after this one. */
+  has_later: boolean;
+}
+
 type PlacedSale = Pick<Sale, 'id' | 'partner_id' | 'occurred_at' | 'created_at' | 'external_charge_id' | 'currency'>;
 
 /**
@@ -16,7 +21,7 @@ type PlacedSale = Pick<Sale, 'id' | 'partner_id' | 'occurred_at' | 'created_at' 
 export async function partnerMonth(
   tx: Tx,
   { id: sale_id, partner_id, occurred_at, created_at, external_charge_id, currency }: PlacedSale,
-): Promise<NonNullable<PlaceFacts['month']>> {
+): Promise<Month> {
   const isLater =
     created_at === tx.now && occurred_at >= tx.now
       ? // One that is recorded now for now comes also after those that waited shorter and carry a later time.
@@ -25,17 +30,17 @@ export async function partnerMonth(
   const inMonth = sql`${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and ${inMonthOf(occurred_at)}`;
   const [, month] = await together([
     tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`),
-    tx.one<NonNullable<PlaceFacts['month']>>(sql`
+    tx.one<Month>(sql`
     with counted as (
-      select n.kind as currency, n.rows, n.amount_minor
+      select n.kind as currency, n.rows, n.amount_minor, false as is_later
       from program.sales_of_month(${tx.organization_id}, ${partner_id}, ${occurred_at}::timestamptz) n
       union all
-      select t.currency, -1, -t.amount_minor from program.sale t where ${inMonth} and ${isLater} and t.id <> ${sale_id}
+      select t.currency, -1, -t.amount_minor, true from program.sale t where ${inMonth} and ${isLater} and t.id <> ${sale_id}
       union all
-      select t.currency, -1, -t.amount_minor from program.sale t where ${inMonth} and t.id = ${sale_id}
+      select t.currency, -1, -t.amount_minor, false from program.sale t where ${inMonth} and t.id = ${sale_id}
     )
     select
-      coalesce(sum(n.rows), 0)::bigint as sales_count,
+      coalesce(sum(n.rows), 0)::bigint as sales_count, coalesce(bool_or(n.is_later), false) as has_later,
       ${safeSum(sql`sum(n.amount_minor) filter (where n.currency = ${currency})`)} as revenue_minor
     from counted n`),
   ]);

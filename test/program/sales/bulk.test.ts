@@ -41,13 +41,14 @@ async function furnish({ has_tiers }: { has_tiers: boolean }) {
   await known('new', { partner_id: ada.id });
   await known('of_idle', { partner_id: idle.id });
   for (const nth of [1, 2, 3]) await known(`lead_${nth}`, { partner_id: ada.id });
-  for (const name of ['refunded', 'undone', 'later']) await known(name, { partner_id: ada.id });
+  for (const name of ['refunded', 'undone', 'later', 'between']) await known(name, { partner_id: ada.id });
   const paid = (name: string, occurred_at = '2026-01-02T00:00:00Z', product_id = 'tea') =>
     shop.sale({ external_customer_id: name, external_charge_id: `paid ${name}`, occurred_at, product_id });
   for (const name of ['by_link', 'of_bob', 'of_ada', 'of_idle']) await paid(name);
   await shop.refund(await paid('refunded'), { external_refund_id: fresh('refund') });
   await shop.merchant.delete(`/v1/sales/${(await paid('undone', '2026-01-21T00:00:00Z')).id}`);
   await paid('later', '2026-01-31T00:00:00Z', 'coffee');
+  await paid('between', '2026-01-20T02:30:00Z', 'coffee');
   await shop.sale({ external_charge_id: 'charged', external_customer_id: 'of_ada' });
   await shop.merchant.patch(`/v1/partners/${idle.id}`, { status: 'suspended' });
   const visits: Json[] = [];
