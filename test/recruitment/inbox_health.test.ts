@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
+import { dailyLimit, daysThatSent } from '../../src/recruitment/inboxes/inbox.ts';
 import { openDns } from '../../src/recruitment/inboxes/sender_policy/dns.ts';
 import { lookUpSenderPolicy } from '../../src/recruitment/inboxes/sender_policy/sender_policy.ts';
 import { checkHost } from '../../src/recruitment/inboxes/sender_policy/spf.ts';
@@ -210,6 +211,31 @@ t.test('the health of a new inbox is that of its domain, and nothing was sent', 
     dmarc: { status: 'pass', record: dmarc },
     ...{ imap_last_seen: null, imap_answer: null, queue: 0 },
   });
+});
+
+t.test('of the days that sent as many are counted as bring the ramp to its limit', async (t) => {
+  const caller = await rail.organization();
+  const { organization_id } = caller;
+  const ramps = [
+    [10, 2],
+    [38, 5],
+    [39, 1],
+    [40, 1],
+    [50, 1],
+  ] as const;
+  for (const [start, step] of ramps) {
+    const ramp = { start, step };
+    const { id } = await connected(caller, { email: `grace${start}@acme.com`, daily_limit: 40, ramp });
+    for (let days = 0; days <= 17; days++) {
+      const found = await rail.query<{ days: number }>(sql`
+        select ${daysThatSent(sql`'infinity'::date`)} as days from recruitment.inbox t where t.id = ${id}`);
+      const limit = dailyLimit({ daily_limit: 40, ramp }, found[0]?.days as number);
+      t.equal(limit, dailyLimit({ daily_limit: 40, ramp }, days), `${start} + ${days} * ${step}`);
+      await rail.query(sql`
+        insert into recruitment.inbox_day (organization_id, inbox_id, day, sent)
+        values (${organization_id}, ${id}, current_date - ${days}::integer, 1)`);
+    }
+  }
 });
 
 t.test('health counts the day of the inbox, its ramp, and 28 days of what came back', async (t) => {
