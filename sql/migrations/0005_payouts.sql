@@ -435,6 +435,8 @@ create index processor_event_overdue on program.processor_event (worked_at) wher
 create index processor_event_by_time on program.processor_event (created_at);
 create index processor_event_pending on program.processor_event (organization_id, program_id, queue, occurred_at, rank) where status = 'pending';
 create index processor_event_troubled on program.processor_event (created_at) where status in ('failed', 'unresolved');
+create index processor_event_unattributed on program.processor_event (organization_id, program_id, occurred_at)
+  where status = 'ignored' and reason = 'unattributed';
 create index processor_event_waiting on program.processor_event (organization_id, program_id, waiting_for) where waiting_for is not null;
 create unique index processor_event_once on program.processor_event (organization_id, program_id, processor, external_event_id);
 call core.protect_tenant_table('program.processor_event');

@@ -137,7 +137,7 @@ function unattributedCharge(tx: Tx, claim: NewSaleClaim): Promise<{ id: string }
   if (external_charge_id === undefined && (email === undefined || occurred_at === undefined)) return undefined;
   const isClaimed =
     external_charge_id === undefined
-      ? sql`abs(extract(epoch from t.occurred_at - ${occurred_at}::timestamptz)) <= 86400
+      ? sql`t.occurred_at between ${occurred_at}::timestamptz - interval '1 day' and ${occurred_at}::timestamptz + interval '1 day'
           and strpos(lower(t.body), lower(${JSON.stringify(email)})) > 0`
       : sql`t.external_object_id = ${external_charge_id}`;
   return tx.maybe<{ id: string }>(sql`

@@ -5,12 +5,12 @@ import { foldTallies } from '../../src/program/programs/tally.ts';
 import { assessClick } from '../../src/program/risk/click.ts';
 import { assessCustomer, assessSale } from '../../src/program/risk/risk.ts';
 import { type Json, sql, startRail } from '../harness.ts';
-import { fresh, openShop } from '../shop.ts';
+import { fresh, openShop, type Shop } from '../shop.ts';
 import { many, more, openVolume } from '../volume.ts';
 
 // The rows are written past the requests, so that statements and totals do not know them.
 const rail = await startRail({ worker: false, audit: false });
-const tables = ['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link'];
+const tables = ['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'partner', 'link', 'sale_claim'];
 const volume = await openVolume(
   rail,
   tables.map((table) => `program.${table}`),
@@ -35,7 +35,23 @@ async function openStore() {
   const click = await shop.click(partner, { visitor_token, ip: '203.0.113.7', user_agent });
   await shop.refund(sale, { amount_minor: 1, external_refund_id: fresh('refund') });
   const [refund] = await shop.list('refunds');
-  return { shop, tiered, seller, partner, link, customer, sale, commission, visitor_token, click, refund };
+  const charge = await chargeOfNobody(shop);
+  return { shop, tiered, seller, partner, link, customer, sale, commission, visitor_token, click, refund, charge };
+}
+
+/** A charge in the inbox of a billing processor that nobody is credited with. */
+async function chargeOfNobody({ program_id, merchant: { organization_id } }: Shop): Promise<Json> {
+  const [charge] = await rail.query<Json>(sql`
+    insert into program.processor_event (
+      organization_id, id, program_id, processor, external_event_id, type, livemode, occurred_at, rank, queue, run_id, status, reason, body, worked_at,
+      created_at, updated_at
+    )
+    values (
+      ${organization_id}, core.new_id('pev'), ${program_id}, 'stripe', 'evt_first', 'invoice.paid', true, now(), 0, 'cus_nobody', 'run_nothing', 'ignored',
+      'unattributed', '{"customer_email":"nobody@customer.example.com"}', now(), now(), now()
+    )
+    returning id`);
+  return charge as Json;
 }
 
 /** Puts so many of each object under the same parents. */
@@ -55,6 +71,12 @@ async function fill(
   await volume.copy(copies, 'program.refund', rows.refund as Json, {
     external_refund_id: `'many ' || n`,
     amount_minor: '1',
+  });
+  await volume.copy(copies, 'program.processor_event', rows.charge, {
+    ...{
+      external_event_id: `'many ' || n`,
+      occurred_at: `s.occurred_at - interval '2 days' - n * interval '1 minute'`,
+    },
   });
   // And one of each of those sales: where all are of one, Postgres takes a sale for one with thousands.
   const spread = { ...of_many, external_refund_id: `'spread ' || n`, amount_minor: '1' };
@@ -112,6 +134,11 @@ const creates: Record<string, () => Promise<unknown>> = {
   'a customer of a partner': () => shop.customer({ partner_id: partner.id }),
   'a partner of a program': () => shop.partner(),
   'a link of a partner': () => shop.link(partner),
+  'a claim of a charge that is not found': () =>
+    shop.merchant.post('/v1/sale_claims', {
+      ...{ program_id: shop.program_id, partner_id: partner.id, email: 'somebody@customer.example.com' },
+      occurred_at: new Date().toISOString(),
+    }),
 };
 let corrected = 0;
 const checks: Record<string, (tx: Tx) => Promise<void>> = {

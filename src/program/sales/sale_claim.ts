@@ -101,7 +101,7 @@ export const NewSaleClaim = z
     occurred_at: pastTimestamp
       .optional()
       .describe(
-        "About when the customer paid. With an `email`, the sale is looked for within a day of it; the default is the customer's last sale.",
+        "About when the customer paid. With an `email`, the sale, or a charge that is no sale, is looked for within a day of it; without it, only the customer's last sale is.",
       ),
     note: text.max(1000).optional().describe('What the partner says about it.'),
   })
