@@ -427,6 +427,7 @@ comment on column program.processor_event.result_id is 'The sale, refund, disput
 comment on column program.processor_event.body is 'As it was signed. Null: erased with its customer.';
 comment on column program.processor_event.changed_in is 'The transaction that wrote the row last.';
 create index processor_event_by_change on program.processor_event (organization_id, changed_in);
+create index processor_event_by_customer on program.processor_event (organization_id, program_id, external_customer_id);
 create index processor_event_by_object on program.processor_event (organization_id, program_id, external_object_id);
 create index processor_event_by_program on program.processor_event (organization_id, program_id, id);
 create index processor_event_by_queue on program.processor_event (organization_id, program_id, queue);

@@ -63,16 +63,12 @@ export const processorEvents = resource({
 
 export type ProcessorEvent = z.infer<typeof processorEvents.record>;
 
-/** Selects the events `t` that name a customer: their queue is the customer's, by which an index finds them. */
-const ofCustomer = (external_customer_id: string): Sql =>
-  sql`t.queue = ${external_customer_id} and t.external_customer_id = ${external_customer_id}`;
-
 const ofFew = (field: 'external_object_id' | 'external_customer_id' | 'external_event_id') => ({
   schema: knownExternalId.optional(),
   where: (value: string) =>
     ({
       external_object_id: sql`t.external_object_id = ${value}`,
-      external_customer_id: ofCustomer(value),
+      external_customer_id: sql`t.external_customer_id = ${value}`,
       external_event_id: sql`t.external_event_id = ${value}`,
     })[field],
   is_of_few: true,
