@@ -2,7 +2,7 @@
 import t from 'tap';
 import { request } from 'undici';
 import { newId } from '../../../src/core/values/id.ts';
-import { isSuppressed } from '../../../src/recruitment/contact/suppression.ts';
+import { is_barred, isSuppressed } from '../../../src/recruitment/contact/suppression.ts';
 import { keyedHash } from '../../../src/recruitment/prospects/keyed_hash.ts';
 import { unsubscribeUrl } from '../../../src/recruitment/unsubscribing/link.ts';
 import { unsubscribe } from '../../../src/recruitment/unsubscribing/unsubscribe.ts';
@@ -210,6 +210,29 @@ t.test('bars the address that was written to first, however often another one wa
   t.match(await within(rail, outreach, (tx) => isSuppressed(tx, vault, sent.email, 'none')), {
     reason: 'unsubscribed',
   });
+});
+
+t.test('an email is barred by its address, by the domain, and by the prospect, until that is lifted', async (t) => {
+  const outreach = await openOutreach(rail);
+  const { caller } = outreach;
+  const { message_id, prospect_id, email } = await mail(rail, outreach);
+  const isBarred = async () => {
+    const [row] = await rail.query(
+      sql`select ${is_barred} as barred from recruitment.message t where t.id = ${message_id}`,
+    );
+    return row?.barred;
+  };
+  const domain = email.split('@')[1];
+  for (const entry of [
+    { kind: 'address', email },
+    { kind: 'domain', domain },
+    { kind: 'prospect', prospect_id },
+  ]) {
+    t.equal(await isBarred(), false);
+    const { id } = await caller.post(`${v1}/do_not_contact`, entry);
+    t.equal(await isBarred(), true, entry.kind);
+    await caller.post(`${v1}/do_not_contact/${id}/lift`, { reason: 'mistake' });
+  }
 });
 
 t.test('bars nobody by the link of a test email', async (t) => {
