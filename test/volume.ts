@@ -1,5 +1,6 @@
 /** Counts the blocks that transactions touch: those behind many others are compared with those at first. */
 import { raw } from 'sql-template-tag';
+import t from 'tap';
 import { type Tx, transaction } from '../src/core/postgres/transaction.ts';
 import { type Json, type Rail, sql } from './harness.ts';
 
@@ -17,6 +18,8 @@ export interface Volume {
   touched(work: () => Promise<unknown>): Promise<number>;
   /** The fewest blocks that a check reads in some tries, in a transaction of an organization. Null: of the whole service. */
   checked(organization_id: string | null, check: (tx: Tx) => Promise<unknown>): Promise<number>;
+  /** Tests that each work touches as many blocks once `fill` has put many others under the same parents as it did before. */
+  compare(works: Record<string, () => Promise<unknown>>, fill: () => Promise<unknown>): Promise<void>;
   /** Copies a row of an organization so many times, without what requests do, with ids of their own. @param differing columns that are unique, each an expression of `n` */
   copy(copies: Copies, table: string, row: Json, differing?: Record<string, string>): Promise<void>;
 }
@@ -28,18 +31,31 @@ const touched_blocks = sql`(
 /** @param tables whose writers are measured: with the schema */
 export async function openVolume(rail: Rail, tables: string[]): Promise<Volume> {
   await noteTouched(rail, tables);
+  const touched: Volume['touched'] = async (work) => {
+    const counts: number[] = [];
+    for (let nth = 0; nth < 6; nth++) {
+      await rail.query(sql`truncate public.touched`);
+      await work();
+      const [row] = await rail.query<{ blocks: number }>(sql`
+        select coalesce(sum(t.blocks), 0)::integer as blocks
+        from (select max(blocks) as blocks from public.touched group by transaction) as t`);
+      counts.push(row?.blocks as number);
+    }
+    return Math.min(...counts);
+  };
   return {
-    async touched(work) {
-      const counts: number[] = [];
-      for (let nth = 0; nth < 6; nth++) {
-        await rail.query(sql`truncate public.touched`);
-        await work();
-        const [row] = await rail.query<{ blocks: number }>(sql`
-          select coalesce(sum(t.blocks), 0)::integer as blocks
-          from (select max(blocks) as blocks from public.touched group by transaction) as t`);
-        counts.push(row?.blocks as number);
-      }
-      return Math.min(...counts);
+    touched,
+    async compare(works, fill) {
+      const at_first: Record<string, number> = {};
+      for (const [name, work] of Object.entries(works)) at_first[name] = await touched(work);
+      await fill();
+      for (const [name, work] of Object.entries(works))
+        t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {
+          const now = await touched(work);
+          t.comment(`${name}: ${at_first[name]}, ${now}`);
+          t.ok((at_first[name] as number) > 10, 'something is measured');
+          t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
+        });
     },
     async checked(organization_id, check) {
       const counts: number[] = [];

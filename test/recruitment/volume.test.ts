@@ -210,17 +210,7 @@ const creates: Record<string, () => Promise<unknown>> = {
   'an import of prospects': () => importOne(office),
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };
-const at_first: Record<string, number> = {};
-for (const [name, create] of Object.entries(creates)) at_first[name] = await volume.touched(create);
-
-await fill(office);
-for (const [name, create] of Object.entries(creates))
-  t.test(`${name} touches as many blocks behind ${many} others`, async (t) => {
-    const now = await volume.touched(create);
-    t.comment(`${name}: ${at_first[name]}, ${now}`);
-    t.ok((at_first[name] as number) > 10, 'something is measured');
-    t.ok(now <= (at_first[name] as number) + more, `${at_first[name]} at first, ${now} then`);
-  });
+await volume.compare(creates, () => fill(office));
 
 t.test(`a search looks at no more pages behind ${many} of other words and links`, async (t) => {
   const write = (count: number) =>
