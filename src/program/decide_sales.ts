@@ -5,14 +5,14 @@ import type { BulkItem } from '../core/resource/bulk.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { Problem } from '../core/values/problem.ts';
 import { earnedBy, type Terms, termsOf } from './commissions/earn.ts';
-import { type Customer, customerRow, customers } from './customers/customer.ts';
+import { type Customer, customerRow, customers, idLock } from './customers/customer.ts';
 import type { ReferredVisitor } from './customers/sign_up.ts';
 import { Months } from './months_of_list.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { partnerVisits } from './partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from './partners/self_referral.ts';
 import { type Program, programs } from './programs/program.ts';
-import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
+import { nothing_visited, type Visited, visitedBy, visitTo } from './sales/came_by.ts';
 import { couponBy, creditBy, lastSalesOf, namedBy, type Possible, type Times } from './sales/credit.ts';
 import { chargesOf, knownCharge, lockCharges } from './sales/known_charge.ts';
 import { draftOf, type NewSale } from './sales/new_sale.ts';
@@ -114,7 +114,7 @@ export function readNames(tx: Tx, items: Item[]) {
         select distinct g.program_id, g.external_id from ${named} where not exists (select from program.customer t where ${hasId})
       )
       select u.program_id, u.external_id from unknown u
-      where pg_try_advisory_xact_lock(hashtextextended(u.program_id || ' ' || u.external_id, 1))`),
+      where pg_try_advisory_xact_lock(${idLock(sql`u.program_id || ' ' || u.external_id`)})`),
     external.length === 0
       ? []
       : tx.all<{ id: string; program_id: string; external_id: string }>(sql`
@@ -161,14 +161,11 @@ async function nameAll(
   const by_id = new Map(locked.map((customer) => [customer.id, customer]));
   const is_free = new Set(free.map(({ program_id, external_id }) => keyOf(program_id, external_id)));
   const coupon_of = new Map(coupons.map((coupon) => [coupon.nth, coupon]));
-  const [recorded, repeated] = [true, false].map(
-    (which) =>
-      new Set(
-        charges
-          .filter(({ is_recorded }) => is_recorded === which)
-          .map(({ program_id, external_charge_id }) => keyOf(program_id, external_charge_id)),
-      ),
-  ) as [Set<string>, Set<string>];
+  const recorded = new Set<string>();
+  /** The charges that are known otherwise, and those of the list so far. */
+  const repeated = new Set<string>();
+  for (const { program_id, external_charge_id, is_recorded } of charges)
+    (is_recorded ? recorded : repeated).add(keyOf(program_id, external_charge_id));
   /** Whose the payers are after the sales so far, what they came by, and whether they have paid. */
   const state_of = new Map<string, { bound: string | undefined; came_by: Visited; paid: boolean }>();
   /** The visits that lead to customers, in the list. */
@@ -201,7 +198,7 @@ async function nameAll(
     const payer = identified ?? visit?.id;
     const known = {
       bound: customer?.partner_id ?? visit?.partner_id,
-      came_by: visitedBy(customer ?? visitOf(visit)),
+      came_by: customer ? visitedBy(customer) : visitTo(visit),
       paid: Boolean(customer?.converted_at),
     };
     const { bound, came_by, paid } = before ?? known;
@@ -212,8 +209,6 @@ async function nameAll(
     return [{ ...item, program, customer, key: payer, coupon, click, referral: visit, partner_id, came_by }];
   });
 }
-
-const visitOf = (referral: Referral | undefined) => referral && { link_id: referral.link_id, referral_id: referral.id };
 
 /**
  * Returns the visit that a click led to, which has led to nobody else.
@@ -466,14 +461,10 @@ function note(
   }
   if (key === undefined) return;
   const paid = credit.place.is_first_sale && payer.customer ? firstPayment(payer.customer, draft) : {};
-  const customer = { ...(payer.customer ?? asRecord(made ?? {})), ...credit.binding, ...defined(paid) } as Customer;
+  const customer = { ...(payer.customer ?? asRecord(made ?? {})), ...credit.binding, ...paid } as Customer;
   payers.set(key, { customer, last_at: draft.occurred_at });
 }
 
-const asRecord = (row: object): object => ({
-  ...Object.fromEntries(Object.keys(customers.record.shape).map((field) => [field, null])),
-  ...defined(row),
-});
-
-const defined = (row: object): object =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
+/** A new customer as a record: null where nothing is known. */
+const asRecord = (row: Record<string, unknown>): object =>
+  Object.fromEntries(Object.keys(customers.record.shape).map((field) => [field, row[field] ?? null]));

@@ -8,7 +8,7 @@ import { type AsOf, earnedBy, type Terms, termsOfOne } from './commissions/earn.
 import { identityDetails } from './customers/customer.ts';
 import { type Program, programs } from './programs/program.ts';
 import { SaleOutcome } from './sale_outcome.ts';
-import { nothing_visited, type Visited, visitedBy } from './sales/came_by.ts';
+import { nothing_visited, visitedBy, visitTo } from './sales/came_by.ts';
 import { type Credit, creditOf, findCoupon, likelyPartner, type NamedCoupon } from './sales/credit.ts';
 import { lockCharges } from './sales/known_charge.ts';
 import { draftOf, NewSale, refuseRepeatedCharge } from './sales/new_sale.ts';
@@ -82,7 +82,7 @@ async function creditAndTermsOf(
   coupon: NamedCoupon | undefined,
 ): Promise<{ credit: Credit; terms?: Terms }> {
   const termsFor = (partner_id: string, { customer, referred }: Payer, place: AsOf) => {
-    const came_by = customer ? visitedBy(customer) : visitOf(referred);
+    const came_by = customer ? visitedBy(customer) : visitTo(referred?.referral);
     return termsOfOne(tx, { program_id: program.id, partner_id, customer_id: customer?.id, came_by }, place);
   };
   const { occurred_at: at = tx.now, external_charge_id: charge } = body;
@@ -99,6 +99,3 @@ async function creditAndTermsOf(
     terms: isLikely && likely_terms ? likely_terms : await termsFor(partner.id, credit.payer, credit.place),
   };
 }
-
-const visitOf = (referred: Payer['referred']): Visited =>
-  visitedBy(referred && { link_id: referred.referral.link_id, referral_id: referred.referral.id });

@@ -49,8 +49,8 @@ export const saleOperations: Operation[] = [
 
 /**
  * Records in sets the sales that come after all others of their customers, who may be new, where nothing but what is read once decides who is
- * credited and what they earn. All others (late sales, own purchases, clicks that have led to somebody, details that add to a customer, and whatever is to be refused)
- * are left to record_sale.ts, and so are further sales of their customers, whose order counts.
+ * credited and what they earn. All others (late sales, own purchases, clicks that have led to somebody, details that add to a customer, and whatever
+ * is to be refused) are left to record_sale.ts, and so are further sales of their customers, whose order counts.
  * @returns the outcomes, by their place
  */
 async function recordSales(tx: Tx, items: Item[], names: Names): Promise<Map<number, SaleOutcome>> {
@@ -112,8 +112,7 @@ async function writeBuyers(tx: Tx, decided: Recorded[]): Promise<Map<string, Cus
 const payFirst = (tx: Tx, changes: object[]) =>
   tx.all(sql`
     update program.customer t
-    set status = coalesce(u.status, t.status), converted_at = u.converted_at,
-      external_subscription_id = coalesce(u.external_subscription_id, t.external_subscription_id),
+    set status = u.status, converted_at = u.converted_at, external_subscription_id = u.external_subscription_id,
       coupon_id = coalesce(u.coupon_id, t.coupon_id), partner_id = coalesce(u.partner_id, t.partner_id),
       tracked_by = coalesce(u.tracked_by, t.tracked_by), origin_partner_id = coalesce(u.origin_partner_id, t.origin_partner_id),
       origin_tracked_by = coalesce(u.origin_tracked_by, t.origin_tracked_by), updated_at = ${tx.now}::timestamptz

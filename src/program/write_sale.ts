@@ -162,8 +162,8 @@ async function writeBuyer(
 }
 
 export const firstPayment = (customer: Customer, { external_subscription_id, occurred_at }: SaleDraft) => ({
-  status: customer.status === 'lead' || customer.status === 'trial' ? ('active' as const) : undefined,
-  external_subscription_id: customer.external_subscription_id ?? external_subscription_id,
+  status: customer.status === 'lead' || customer.status === 'trial' ? ('active' as const) : customer.status,
+  external_subscription_id: customer.external_subscription_id ?? external_subscription_id ?? null,
   converted_at: occurred_at,
 });
 

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
@@ -247,6 +247,9 @@ export const lockCustomer = (tx: Tx, id: string): Promise<Customer> =>
     sql`select ${customers.columns} from ${customers.from} where ${tenant(tx)} and t.id = ${id} ${lockOf(true)}`,
   );
 
+/** The lock of an id of the processor that no customer has. @param id the id of the program, a space, and the processor's */
+export const idLock = (id: Sql): Sql => sql`hashtextextended(${id}, 1)`;
+
 /**
  * The customer with the processor's id, locked. Where there is none the id is: of the sales and sign-ups that would create the customer one does, and
  * the others find it.
@@ -259,7 +262,7 @@ export async function findCustomerOrLock(
   const hasId = sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_customer_id = ${external_customer_id}`;
   const [, customer] = await together([
     tx.all(sql`
-      select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${external_customer_id}`}, 1))
+      select pg_advisory_xact_lock(${idLock(sql`${`${program_id} ${external_customer_id}`}`)})
       where not exists (select from ${customers.from} where ${hasId} and ${customers.alive})`),
     customers.find(tx, hasId, lockOf(true)),
   ]);

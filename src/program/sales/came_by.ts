@@ -3,6 +3,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Customer } from '../customers/customer.ts';
 import type { Link } from '../partners/link.ts';
+import type { Referral } from '../tracking/referral.ts';
 
 /** The link and the visit that a customer came by. */
 export type Visited = Pick<Customer, 'link_id' | 'referral_id'>;
@@ -17,6 +18,10 @@ export const nothing_visited = { link_id: null, referral_id: null };
 /** Returns the link and the referral of a customer. One without a visit has no link either: the partner of a coupon may be another one. */
 export const visitedBy = (customer: Visited | undefined): Visited =>
   customer?.referral_id ? { link_id: customer.link_id, referral_id: customer.referral_id } : nothing_visited;
+
+/** What a referral leads somebody by. */
+export const visitTo = (referral: Pick<Referral, 'id' | 'link_id'> | undefined): Visited =>
+  referral ? { link_id: referral.link_id, referral_id: referral.id } : nothing_visited;
 
 /** The links and the visits, in their order, as far as they are their partners': a link pays by its own rate to its own partner alone. */
 export async function cameBy(tx: Tx, many: { came_by: Visited; partner_id: string }[]): Promise<CameBy[]> {
