@@ -51,7 +51,7 @@ const spared = {
   'api.ts': ['@fastify/swagger', 'graphile-worker', 'undici', ...of_few],
   'operations.ts': ['fastify', 'graphile-worker', 'undici', ...of_few],
   'worker.ts': ['fastify', 'undici', ...of_few, ...of_operations],
-  'webhooks/queue/worker_extension.ts': ['fastify', ...of_few, ...of_operations],
+  'webhooks/queue/worker_extension.ts': ['fastify', 'undici', ...of_few, ...of_operations],
   'recruitment/worker_extension.ts': ['fastify', 'undici', ...of_few, ...of_operations],
 };
 

@@ -22,7 +22,7 @@ const agent = createPinnedAgent({ allowPrivate: true, ownHosts: [] });
 t.teardown(() => agent.destroy());
 const never = new AbortController().signal;
 const deliverer = new Deliverer({
-  ...{ store: rail.store, services: rail.services, log, agent, slots: 4 },
+  ...{ store: rail.store, services: rail.services, log, slots: 4, agent: async () => agent },
   ...{ worker_id: 'wrk_test', stopping: never, cut_off: never },
 });
 

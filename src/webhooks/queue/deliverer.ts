@@ -1,17 +1,21 @@
+import type { Agent } from 'undici';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { logFailure } from '../../core/postgres/outage.ts';
 import { type EndpointQueues, type Lease, openQueues } from './endpoint_queue.ts';
 import { type Ended, Run, run_ms } from './run.ts';
-import { receiverOf, type SendContext, Sender } from './send.ts';
+import { receiverOf, Sender } from './send.ts';
 
 /** Runs that outlast a second give up their slots: so many at a time. */
 const most_detached = 500;
 
-export type DelivererOptions = SendContext &
-  Pick<WorkerContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping'> & {
-    /** Runs at a time, besides those that are detached and those of slow endpoints. */
-    slots: number;
-  };
+export type DelivererOptions = Pick<
+  WorkerContext,
+  'store' | 'services' | 'log' | 'worker_id' | 'stopping' | 'cut_off'
+> & {
+  agent(): Promise<Agent>;
+  /** Runs at a time, besides those that are detached and those of slow endpoints. */
+  slots: number;
+};
 
 /** Delivers for a worker: its runs share statements, and know of each other when slots become few. */
 export class Deliverer {
@@ -147,9 +151,10 @@ export class Deliverer {
     return lease;
   }
 
-  #run(lease: Lease, isCrowded: () => boolean, sending: Sending): Promise<Ended> {
-    const { services, stopping } = this.#options;
-    const sender = new Sender(receiverOf(lease, services), this.#options);
+  async #run(lease: Lease, isCrowded: () => boolean, sending: Sending): Promise<Ended> {
+    const { services, stopping, cut_off } = this.#options;
+    const agent = await this.#options.agent();
+    const sender = new Sender(receiverOf(lease, services), { cut_off, agent });
     const looks = () => {
       sending.looks_again = false;
       // A caller that waits for its end need not wait for others that share the write.

@@ -100,7 +100,7 @@ export interface Outcome {
   retry_after_s?: number | undefined;
 }
 
-export type SendContext = Pick<WorkerContext, 'cut_off'> & { agent: Agent };
+type SendContext = Pick<WorkerContext, 'cut_off'> & { agent: Agent };
 
 /** Sends to one receiver, one request after another. While one is on its way, the next is signed. */
 export class Sender {
