@@ -2,6 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { inMonthOf } from './commissions/partner_month.ts';
+import { isNothingLeft } from './commissions/remaining_commission.ts';
 import { rules } from './commissions/rule.ts';
 import type { Customer } from './customers/customer.ts';
 import { placeIn } from './sales/decision.ts';
@@ -41,12 +42,12 @@ async function correctSalesAfter(tx: Tx, { customer_id }: Sale, after: Place): P
   if (later) correctLaterSales(tx, { customer_id, after, moved_from: null, adopts: false });
 }
 
-/** The same after a correction: a sale of another partner, or one that earns anew or no more, and the revenue of a month, count for later sales too. */
+/** The same after a correction: the partner of a sale, whether anything is left of it, and the revenue of a month count for later sales too. */
 export async function correctSalesAfterCorrection(tx: Tx, before: Sale, after: AttributedSale): Promise<void> {
   const reassigned = before.partner_id !== after.partner_id;
   if (reassigned && isAttributed(before)) await correctTiersAfter(tx, before);
   if (reassigned || before.amount_minor !== after.amount_minor) await correctTiersAfter(tx, after);
-  if (reassigned || (before.amount_minor === 0) !== (after.amount_minor === 0))
+  if (reassigned || isNothingLeft(before) !== isNothingLeft(after))
     await correctSalesAfter(tx, after, placeIn(after));
 }
 

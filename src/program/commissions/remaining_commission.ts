@@ -47,6 +47,5 @@ export function baseLeft({ base_minor, amount_minor, refunded_minor }: RefundedS
 }
 
 /** All is refunded, or the amount is 0: a sale of 0 has nothing left of its base either. */
-function isNothingLeft({ amount_minor, refunded_minor }: RefundedSale): boolean {
-  return refunded_minor === amount_minor;
-}
+export const isNothingLeft = ({ amount_minor, refunded_minor }: Omit<RefundedSale, 'base_minor'>): boolean =>
+  refunded_minor === amount_minor;

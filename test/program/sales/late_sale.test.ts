@@ -203,6 +203,25 @@ t.test('many later sales are corrected by jobs, step by step', async (t) => {
   t.strictSame(await amountsOf(shop, await recorded(57)), [5_000]);
 });
 
+t.test('a correction that leaves nothing of a sale, or something again, changes the number of payments', async (t) => {
+  const { buys, shop } = await open([{ name: 'Once', max_payments: 1, rate_value: 5_000, priority: 10 }, {}]);
+  const first = await buys(1);
+  await shop.refund(first, { amount_minor: 4_000, refunded_at: onDay(5) });
+  const later = await buys(10);
+  t.strictSame(await amountsOf(shop, later), [2_000]);
+  for (const [amount_minor, once, earned] of [
+    [4_000, [], [5_000]],
+    [9_000, [2_500], [2_000]],
+  ] as const) {
+    await merchant.patch(`/v1/sales/${first.id}`, { amount_minor });
+    t.strictSame(await amountsOf(shop, first), once);
+    await eventually(
+      async () => `${await amountsOf(shop, later)}` === `${earned}`,
+      `the later sale to earn ${earned} beside a first one of ${amount_minor}`,
+    );
+  }
+});
+
 t.test('a correction changes what later sales earn by their tier or the number of payments', async (t) => {
   const inMarch = (day: number) => ({ occurred_at: `2026-03-0${day}T00:00:00Z` });
   const tiered = (tier_metric: string, from: number): Json => ({
