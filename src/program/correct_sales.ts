@@ -3,8 +3,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { emitCorrection } from './change_sale.ts';
-import { takeBackCommissions } from './commissions/adjust.ts';
-import { because, commissions } from './commissions/commission.ts';
+import { forgetVoided, takeBackCommissions } from './commissions/adjust.ts';
 import { followDisputes } from './commissions/disputed.ts';
 import { choiceBy, factsOf, reasonsBy } from './commissions/earn.ts';
 import { inMonthOf } from './commissions/partner_month.ts';
@@ -20,7 +19,6 @@ import {
   termsOfRecorded,
   visitOf,
 } from './earn_sale.ts';
-import { event } from './events/event.ts';
 import {
   correctLaterSales,
   correctTiersAfter,
@@ -159,21 +157,8 @@ async function correctRule(
   if (await hasSettled(tx, sale)) return;
   if (await ownPurchaseOf(tx, program, sale, customer)) return;
   await takeBackCommissions(tx, sale, 'sale_corrected');
-  await forgetRefunded(tx, sale);
+  await forgetVoided(tx, sale);
   await earnSale(tx, program, sale, customer);
-}
-
-/** The commission of a sale that is refunded in full is earned by another rule, should the refund be reversed. */
-async function forgetRefunded(tx: Tx, { id, partner_id }: AttributedSale): Promise<void> {
-  const refunded = await commissions.find(
-    tx,
-    sql`${tenant(tx)} and t.sale_id = ${id} and t.partner_id = ${partner_id} and t.kind = 'sale' and t.status = 'voided'
-      and t.void_reason = 'sale_refunded'`,
-  );
-  if (!refunded) return;
-  because(tx, 'sale_corrected');
-  await commissions.update(tx, refunded.id, { deleted_at: tx.now });
-  tx.emit(event('commission.deleted', refunded));
 }
 
 const isSameChoice = (one: Choice | null, other: Choice | null): boolean =>

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
-import { adjustCommissions, forfeitCommissions, hasEverEarned } from './commissions/adjust.ts';
+import { adjustCommissions, forfeitCommissions, forgetVoided, hasEverEarned } from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
 import { commissionBase } from './commissions/commission_rate.ts';
 import { type Earning, earnedBy, exactly, termsOfOne } from './commissions/earn.ts';
@@ -85,6 +85,7 @@ export async function recalculate(
   customer: Customer | undefined,
   reassigned: boolean,
 ): Promise<void> {
+  if (reassigned) await forgetVoided(tx, sale);
   const adjusts = await hasEverEarned(tx, sale);
   const own = reassigned || !adjusts ? await ownPurchaseOf(tx, program, sale, customer) : undefined;
   if (own) {

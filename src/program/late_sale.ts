@@ -47,8 +47,7 @@ export async function correctSalesAfterCorrection(tx: Tx, before: Sale, after: A
   const reassigned = before.partner_id !== after.partner_id;
   if (reassigned && isAttributed(before)) await correctTiersAfter(tx, before);
   if (reassigned || before.amount_minor !== after.amount_minor) await correctTiersAfter(tx, after);
-  if (reassigned || isNothingLeft(before) !== isNothingLeft(after))
-    await correctSalesAfter(tx, after, placeIn(after));
+  if (reassigned || isNothingLeft(before) !== isNothingLeft(after)) await correctSalesAfter(tx, after, placeIn(after));
 }
 
 type NamedCustomer = Pick<Customer, 'program_id' | 'external_customer_id'>;

@@ -193,6 +193,21 @@ export async function takeBackCommissions(tx: Tx, sale: Earner, cause: Cause): P
   await takeSteps(tx, counted, steps, { base_amount_minor: 0, cause });
 }
 
+/** A sale that its partner earns by anew: what was voided because it came to 0 is not earned again by its old rate. */
+export async function forgetVoided(tx: Tx, { id: sale_id, partner_id }: Earner): Promise<void> {
+  const voided = await tx.all<Commission>(sql`
+    select ${commissions.columns}
+    from ${commissions.from}
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and ${commissions.alive}
+      and t.status = 'voided' and t.void_reason = any(${[...void_reasons]}) and not t.edited_by_hand and t.edited_total_minor is null
+    order by t.id
+    for no key update of t`);
+  for (const commission of voided) {
+    because(tx, 'sale_corrected');
+    await deleteCommission(tx, commission);
+  }
+}
+
 const asCounted = ({ id, kind, amount_minor, status, payout_id }: Commission): Counted => ({
   id,
   kind,

@@ -88,6 +88,31 @@ t.test('a sale that moved while it was refunded earns its new partner when the r
   t.match(await shop.commissionsOf(later), [{ partner_id: other.id, amount_minor: 2_000 }]);
 });
 
+t.test('a sale that was refunded earns its partner anew when it comes back from another one', async (t) => {
+  const steps = {
+    refund: (shop: Shop, sale: Json) => shop.refund(sale),
+    async reverse(shop: Shop, sale: Json) {
+      const refunds = await shop.list('refunds', `sale_id=${sale.id}`);
+      const standing = refunds.find(({ reversed_at }) => reversed_at === null);
+      await merchant.post(`/v1/refunds/${standing?.id}/reverse`, {});
+    },
+    move: async (shop: Shop, { id }: Json) =>
+      merchant.patch(`/v1/sales/${id}`, { partner_id: (await shop.partner()).id }),
+    back: (_: Shop, { id, partner_id }: Json) => merchant.patch(`/v1/sales/${id}`, { partner_id }),
+  };
+  for (const story of [
+    ['refund', 'reverse', 'move', 'back'],
+    ['refund', 'reverse', 'refund', 'move', 'back', 'reverse'],
+    ['refund', 'move', 'reverse', 'back'],
+  ] as const) {
+    const { shop, buys, partner } = await open([{}]);
+    const sale = await buys(20);
+    for (const step of story) await steps[step](shop, sale);
+    t.match(await shop.commissionsOf(sale), [{ partner_id: partner.id, amount_minor: 2_000 }], `${story}`);
+    t.match(await merchant.get(`/v1/sales/${sale.id}/explanation`), { rules: [{ outcome: 'chosen' }] }, `${story}`);
+  }
+});
+
 t.test('a partner earns nothing by their own purchase, also after a late sale', async (t) => {
   const { shop } = await open();
   const [other, ada] = [await shop.partner(), await shop.partner()];
