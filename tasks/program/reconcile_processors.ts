@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { connectionsToReconcile } from '../../src/program/processors/reconcile.ts';
+import { connectionsToReconcile } from '../../src/program/processors/overdue.ts';
 
 /** Has the inbox of each connection compared with the events of its processor. */
 export default task({

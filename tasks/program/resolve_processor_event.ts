@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { resolve } from '../../src/program/processors/overdue.ts';
+import { resolve } from '../../src/program/processors/resolve.ts';
 
 /** Asks a billing processor what an event has waited for. */
 export default taskOutsideTransaction({

@@ -1,7 +1,7 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { service_opening, taskOutsideTransaction } from '../../src/core/jobs/task.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
-import { queueKey } from '../../src/program/processors/inbox.ts';
+import { queueKey } from '../../src/program/processors/backlog.ts';
 import { lateQueues, overdueEvents } from '../../src/program/processors/overdue.ts';
 
 /** Has events worked on whose job is gone, and those asked for that others have waited for too long. */

@@ -1,8 +1,7 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 import { default_retention } from '../../src/core/resource/services.ts';
-import { organizationsToPurge } from '../../src/recruitment/retention.ts';
-import { forgetSentBefore } from '../../src/recruitment/sending/look_back.ts';
+import { forgetSentBefore, organizationsToPurge } from '../../src/recruitment/retention.ts';
 
 /** Finds the organizations that keep prospects, addresses, imports or results for too long; each has its own job. */
 export default task({

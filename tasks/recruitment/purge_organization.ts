@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { batchTask } from '../../src/core/jobs/task.ts';
-import { purge } from '../../src/recruitment/retention.ts';
+import { purge } from '../../src/recruitment/purge.ts';
 
 const most = 200;
 

@@ -1,6 +1,6 @@
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { brandsDue } from '../../src/recruitment/discovery/scan.ts';
+import { brandsDue } from '../../src/recruitment/discovery/brands_due.ts';
 
 /** Finds the brands whose weekly scan falls on this day; each has its own job. */
 export default task({

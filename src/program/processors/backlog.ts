@@ -8,6 +8,9 @@ import { run } from '../../core/postgres/database.ts';
 /** Days that an event is kept. */
 export const kept_days = 90;
 
+/** The key of the job of a queue: one waits at most. */
+export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
+
 /** Days for which one that differs from the processor is compared again: what was missing may have come. */
 export const compared_again_days = 7;
 

@@ -14,6 +14,7 @@ import {
 } from '../../core/values/fields.ts';
 import { program_id } from '../events/fields.ts';
 import { billing_processors, programs } from '../programs/program.ts';
+import { queueKey } from './backlog.ts';
 import { processor_name } from './connection.ts';
 
 export const event_statuses = {
@@ -120,9 +121,6 @@ export function workLater(tx: Tx, program_id: string, queues: string[]): void {
       { job_key: queueKey(program_id, queue) },
     );
 }
-
-/** The key of the job of a queue: one waits at most. */
-export const queueKey = (program_id: string, queue: string): string => `processor_events:${program_id}:${queue}`;
 
 /** Reasons that may be gone: nobody was credited, nothing was left of a sale to refund, or a sale or a refund that failed was not recorded. */
 const released_reasons = [

@@ -1,13 +1,7 @@
-/** Events that were not worked on, and those that have waited for too long. */
+/** Finds events that were not worked on, that have waited for too long, and that are not kept for longer. Loaded by each worker: it asks no processor. */
 import sql from 'sql-template-tag';
-import type { TaskContext } from '../../core/jobs/worker_context.ts';
-import { type Tx, transaction } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
 import { kept_days } from './backlog.ts';
-import { accountOf, currentConnection, whileKeyHolds } from './connection.ts';
-import type { ProcessorName } from './processor.ts';
-import { billing } from './processors.ts';
-import { takeAll } from './reconcile.ts';
 
 /** A job does not take longer to begin. */
 const late = sql`interval '2 minutes'`;
@@ -45,43 +39,11 @@ export const overdueEvents = (tx: Tx, tick: string): Promise<{ organization_id: 
     order by e.worked_at
     limit ${most}`);
 
-interface Waiting {
-  program_id: string;
-  processor: ProcessorName;
-  waiting_for: string;
-}
-
-/** Asks the processor what an event waits for. Until that is known it is shown as unresolved. */
-export async function resolve(
-  { organization_id, id }: { organization_id: string; id: string },
-  context: Pick<TaskContext, 'store' | 'services' | 'cut_off'>,
-): Promise<void> {
-  const { store, services, cut_off } = context;
-  const opening = { organization_id, request_id: null };
-  const found = await transaction(store, { ...opening, only_reads: true }, async (tx) => {
-    const event = await tx.maybe<Waiting>(sql`
-      select t.program_id, t.processor, t.waiting_for from program.processor_event t
-      where ${tenant(tx)} and t.id = ${id} and t.status = 'waiting'`);
-    const connection = event && (await currentConnection(tx, event.program_id, event.processor));
-    return connection?.status === 'connected' && event ? { event, connection } : undefined;
-  });
-  if (!found) return;
-  const { event, connection } = found;
-  await whileKeyHolds(store, opening, connection.id, async () => {
-    const account = accountOf(services, connection, cut_off);
-    const events = await billing[event.processor].find(account, event.waiting_for);
-    // First: what is taken in then makes the id known, and releases it.
-    await transaction(store, opening, (tx) => markUnresolved(tx, id, events.length > 0));
-    await takeAll(connection, events, context);
-  });
-}
-
-const markUnresolved = (tx: Tx, id: string, is_found: boolean) =>
+/** The connections whose events are compared with those of the processor, of all organizations. */
+export const connectionsToReconcile = (tx: Tx): Promise<{ organization_id: string; id: string }[]> =>
   tx.all(sql`
-    update program.processor_event t
-    set status = 'unresolved', updated_at = ${tx.now}::timestamptz,
-      message = 'It waited for 72 hours for ' || t.waiting_for || ${is_found ? ', which was then asked for.' : ', which the processor does not know either.'}::text
-    where ${tenant(tx)} and t.id = ${id} and t.status = 'waiting'`);
+    select t.organization_id, t.id from program.processor t
+    where t.deleted_at is null and t.status = 'connected' order by t.organization_id, t.id`);
 
 /** Deletes events that are older than they are kept. @returns how many */
 export async function purgeEvents(tx: Tx, tick: string, at_once: number): Promise<number> {

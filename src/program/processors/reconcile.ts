@@ -1,7 +1,7 @@
 /** Compares the inbox with what the processor says that it sent, and takes in what is missing. */
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../core/jobs/worker_context.ts';
-import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { accountOf, type Connection, connectionById, whileKeyHolds } from './connection.ts';
 import { isOtherMode, type Taken, take } from './intake.ts';
@@ -16,12 +16,6 @@ const most_ms = 30 * 86_400_000;
 
 type Context = Pick<TaskContext, 'store' | 'services' | 'cut_off'>;
 type Named = { organization_id: string; id: string };
-
-/** The connections that are compared, of all organizations. */
-export const connectionsToReconcile = (tx: Tx): Promise<Named[]> =>
-  tx.all<Named>(sql`
-    select t.organization_id, t.id from program.processor t
-    where t.deleted_at is null and t.status = 'connected' order by t.organization_id, t.id`);
 
 /**
  * Takes in the events since the last comparison that are missing.

@@ -112,7 +112,3 @@ export const lookBackTo = (tx: Tx, since: string | null): Promise<object[]> =>
   tx.all(sql`
     update recruitment.inbox t set looks_back_to = least(t.looks_back_to, ${since}::timestamptz)
     where t.deleted_at is null and ${since}::timestamptz is not null`);
-
-/** Forgets what can have no turn any more. */
-export const forgetSentBefore = (tx: Tx): Promise<object[]> =>
-  tx.all(sql`delete from recruitment.sent_before t where t.created_at < now() - interval '180 days'`);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { foldTallies } from '../../../src/program/programs/tally.ts';
 import { foldReports } from '../../../src/program/reports/sums/fold.ts';
-import { brandsDue } from '../../../src/recruitment/discovery/scan.ts';
+import { brandsDue } from '../../../src/recruitment/discovery/brands_due.ts';
 import { outreachBacklog } from '../../../src/recruitment/sending/backlog.ts';
 import { type Caller, eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
