@@ -29,6 +29,7 @@ import {
 } from './late_sale.ts';
 import { partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
+import { no_origin } from './sales/credit.ts';
 import { type Candidates, type Decision, type PlaceFacts, placeIn, undecided } from './sales/decision.ts';
 import { ownPurchaseOf } from './sales/own_purchase.ts';
 import { isAfter, isSettled, type Place, placeOfRow } from './sales/place.ts';
@@ -96,8 +97,10 @@ async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, mov
     (by === 'customer' || by === 'click' || (by === 'coupon' && !sale.is_first_sale));
   if (isMoved) await creditCustomers(tx, program, sale, { customer, candidates });
   else {
-    if (by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id)
+    if (by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id) {
+      await sales.update(tx, sale.id, { coupon_id: null });
       await noteDecision(tx, sale, byCustomer(candidates, customer));
+    }
     if (facts) await correctRule(tx, program, sale, { customer, facts });
   }
   await followDisputes(tx, sale.id);
@@ -109,12 +112,19 @@ const byCustomer = (candidates: Candidates, { partner_id }: Customer): Pick<Deci
   candidates: { ...candidates, customer: partner_id },
 });
 
+interface Crediting {
+  customer: Customer;
+  candidates: Candidates;
+  /** The coupon that has made the customer their partner's by this sale. */
+  coupon_id?: string;
+}
+
 /** Credits a later sale to the partner whose the customer was by then: one of another partner, or one that named the customer before they were known. */
 async function creditCustomers(
   tx: Tx,
   program: Program,
   before: Sale,
-  { customer, candidates }: { customer: Customer; candidates: Candidates },
+  { customer, candidates, coupon_id }: Crediting,
 ): Promise<void> {
   const { partner_id } = customer;
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
@@ -124,14 +134,64 @@ async function creditCustomers(
   if (isNew ? await ownPurchaseOf(tx, program, { ...before, partner_id }, customer) : await hasSettled(tx, before))
     return;
   const visit = await visitOf(tx, customer, partner_id);
-  const after = (await sales.update(tx, before.id, { partner_id, coupon_id: null, ...visit })) as AttributedSale;
+  const after = (await sales.update(tx, before.id, {
+    partner_id,
+    coupon_id: coupon_id ?? null,
+    ...visit,
+  })) as AttributedSale;
   emitCorrection(tx, before, after);
   if (!isNew) await takeBackCommissions(tx, before, 'sale_corrected');
   else if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
-  await noteDecision(tx, after, { ...undecided, ...byCustomer(candidates, customer) });
+  const by = coupon_id === undefined ? byCustomer(candidates, customer) : { by: 'coupon' as const, candidates };
+  await noteDecision(tx, after, { ...undecided, ...by });
   await recalculate(tx, program, after, customer, true);
   if (!isNew) await correctTiersAfter(tx, before);
   await correctTiersAfter(tx, after);
+}
+
+/**
+ * After the first sale of a customer is deleted, ends what its coupon made of them, and binds them by the coupon of the sale that is the first then.
+ * @param customer locked
+ * @param first locked after the customer; undefined where no sale is left
+ * @returns the partner whose the customer was until now, if they are another one's
+ */
+export async function bindAnew(tx: Tx, customer: Customer, first: Sale | undefined): Promise<string | null> {
+  if (customer.tracked_by === 'manual') return null;
+  const unbound = await unbind(tx, customer);
+  const bound = first ? await bindByCoupon(tx, unbound, first) : unbound;
+  return bound.partner_id === customer.partner_id ? null : customer.partner_id;
+}
+
+async function unbind(tx: Tx, customer: Customer): Promise<Customer> {
+  const { partner_id, tracked_by } = await tx.one<{
+    partner_id: string | null;
+    tracked_by: Customer['tracked_by'];
+  }>(sql`
+    select t.origin_partner_id as partner_id, t.origin_tracked_by as tracked_by from program.customer t
+    where ${tenant(tx)} and t.id = ${customer.id}`);
+  if (partner_id === null) return customer;
+  return customers.update(tx, customer.id, { partner_id, tracked_by, coupon_id: null, ...no_origin });
+}
+
+async function bindByCoupon(tx: Tx, customer: Customer, first: Sale): Promise<Customer> {
+  const decision = await readDecision(tx, first);
+  const { coupon_id, partner_id } = decision?.candidates.coupon ?? {};
+  if (!decision || !coupon_id || !partner_id || decision.by === 'partner_id' || decision.by === 'correction')
+    return customer;
+  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+  if (!partner || (isAttributed(first) && (await hasSettled(tx, first)))) return customer;
+  const program = await programs.get(tx, customer.program_id);
+  if (await ownPurchaseOf(tx, program, { ...first, partner_id }, customer)) return customer;
+  const origin = { origin_partner_id: customer.partner_id, origin_tracked_by: customer.tracked_by };
+  const bound = await customers.update(tx, customer.id, { partner_id, tracked_by: 'coupon', coupon_id, ...origin });
+  const candidates = { ...decision.candidates, customer: customer.partner_id };
+  if (first.partner_id !== partner_id)
+    await creditCustomers(tx, program, first, { customer: bound, candidates, coupon_id });
+  else {
+    await sales.update(tx, first.id, { coupon_id });
+    await noteDecision(tx, first, { by: 'coupon', candidates });
+  }
+  return bound;
 }
 
 /** Pays a sale by another rule, or another tier, where its place asks for one. */

@@ -4,14 +4,14 @@ import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { takeBackAll } from './commissions/adjust.ts';
-import { correctLaterStep } from './correct_sales.ts';
+import { bindAnew, correctLaterStep } from './correct_sales.ts';
 import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { correctTiersAfter } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { placeIn } from './sales/decision.ts';
 import { deleteDisputes } from './sales/dispute.ts';
-import { isAfter, placeOfRow } from './sales/place.ts';
+import { isAfter, type Place, placeOfRow } from './sales/place.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import { emitUpdated, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
 
@@ -22,7 +22,7 @@ export const deleteSaleOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: 'Deletes a sale, for example when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null, and that sale is the first then: it and later ones are corrected as if the deleted one had never been, but what is paid, approved or on hold stays. The ids of the charge, its refunds and its disputes can be used again.',
+    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null, and that sale is the first then: its coupon counts, and that of the deleted one does no more. It and later ones are corrected as if the deleted one had never been, but what is paid, approved or on hold stays. The ids of the charge, its refunds and its disputes can be used again.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -53,21 +53,24 @@ const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Cust
     where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
 /** The next sale is the first in place of a first one that is deleted; those after any are corrected where their place decides otherwise now. */
-async function correctAfterDeletion(tx: Tx, sale: Sale, { id: customer_id }: Customer): Promise<void> {
+async function correctAfterDeletion(tx: Tx, sale: Sale, customer: Customer): Promise<void> {
   const after = placeIn(sale);
-  const next = await tx.maybe<{ id: string }>(sql`
-    select t.id from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and ${isAfter(after)}
-    order by ${placeOfRow()}
-    limit 1`);
-  if (next) {
-    if (sale.is_first_sale) await makeFirst(tx, next.id);
-    await correctLaterStep(tx, { customer_id, after, moved_from: null, adopts: false });
-  }
+  const next = await nextOf(tx, customer, after);
+  const first = sale.is_first_sale && next ? await makeFirst(tx, next.id) : undefined;
+  const moved_from = sale.is_first_sale ? await bindAnew(tx, customer, first) : null;
+  if (next) await correctLaterStep(tx, { customer_id: customer.id, after, moved_from, adopts: false });
   if (isAttributed(sale)) await correctTiersAfter(tx, sale);
 }
 
-async function makeFirst(tx: Tx, id: string): Promise<void> {
+const nextOf = (tx: Tx, { id }: Customer, after: Place) =>
+  tx.maybe<{ id: string }>(sql`
+    select t.id from program.sale t
+    where ${tenant(tx)} and t.customer_id = ${id} and t.deleted_at is null and ${isAfter(after)}
+    order by ${placeOfRow()}
+    limit 1`);
+
+async function makeFirst(tx: Tx, id: string): Promise<Sale> {
   const first = await sales.update(tx, id, { is_first_sale: true });
   if (isAttributed(first)) emitUpdated(tx, first);
+  return first;
 }

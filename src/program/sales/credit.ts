@@ -151,7 +151,7 @@ function bindingOf(
   return origin ? { ...origin, coupon_id: null, ...no_origin } : {};
 }
 
-const no_origin = { origin_partner_id: null, origin_tracked_by: null };
+export const no_origin = { origin_partner_id: null, origin_tracked_by: null };
 
 /** The partner who is credited if the sale is none that comes late, and is nobody's own purchase. */
 export const likelyPartner = (

@@ -77,3 +77,75 @@ t.test('a payment that is deleted makes room for another under a limit', async (
     [[5_000], [1_000], [1_000], [1_000]],
   );
 });
+
+/** A customer of one partner, whose sales may name coupons of others. */
+async function openCoupons() {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const [own, one, other] = [await shop.partner(), await shop.partner(), await shop.partner()];
+  const { id: customer_id } = await shop.customer({ partner_id: own.id });
+  const sell = async (day: number, partner?: Json) =>
+    shop.sale({
+      ...{ customer_id, occurred_at: `2026-03-0${day}T10:00:00.000Z` },
+      ...(partner ? { coupon_external_id: (await shop.coupon({ partner_id: partner.id })).external_id } : {}),
+    });
+  const names = new Map([own, one, other].map(({ id }, nth) => [id, ['own', 'one', 'other'][nth]]));
+  /** Of each sale who is credited, who earns, and whether by a coupon; last, whose the customer is. */
+  const credited = async () => {
+    const sales = await Promise.all(
+      (await shop.list('sales')).reverse().map(async (sale) => {
+        const earners = (await shop.commissionsOf(sale)).map(({ partner_id }) => names.get(partner_id));
+        const { credited_by } = await shop.merchant.get(`/v1/sales/${sale.id}/explanation`);
+        const found = [names.get(sale.partner_id), ...earners, ...(sale.coupon_id ? ['coupon'] : [])].join(' ');
+        return `${found} by ${credited_by}`;
+      }),
+    );
+    const { partner_id, tracked_by, coupon_id } = await shop.merchant.get(`/v1/customers/${customer_id}`);
+    return [...sales, `${names.get(partner_id)} ${tracked_by}${coupon_id ? ' coupon' : ''}`];
+  };
+  const deletes = ({ id }: Json) => shop.merchant.delete(`/v1/sales/${id}`);
+  return { shop, customer_id, own, one, other, sell, credited, deletes };
+}
+
+t.test('a coupon of a deleted sale has made the customer nobody else', async (t) => {
+  const { one, sell, credited, deletes } = await openCoupons();
+  const first = await sell(1, one);
+  await sell(2);
+  t.same(await credited(), ['one one coupon by coupon', 'one one by customer', 'one coupon coupon']);
+  await deletes(first);
+  t.same(await credited(), ['own own by customer', 'own api']);
+  await sell(3);
+  t.same(await credited(), ['own own by customer', 'own own by customer', 'own api']);
+});
+
+t.test('the coupon of the sale that is the first then counts', async (t) => {
+  for (const own_coupon of [false, true]) {
+    const { shop, own, one, other, sell, credited, deletes } = await openCoupons();
+    const first = await sell(1, one);
+    await sell(2, own_coupon ? own : other);
+    await sell(3);
+    await shop.events();
+    await deletes(first);
+    const name = own_coupon ? 'own' : 'other';
+    t.same(await credited(), [
+      `${name} ${name} coupon by coupon`,
+      `${name} ${name} by customer`,
+      `${name} coupon coupon`,
+    ]);
+  }
+});
+
+t.test('a sale that is paid stays with its partner, and so does a customer who was moved by hand', async (t) => {
+  const paid = await openCoupons();
+  const [first, second] = [await paid.sell(1), await paid.sell(2, paid.other)];
+  await paid.shop.pay((await paid.shop.commissionsOf(second))[0] as Json);
+  await paid.deletes(first);
+  t.same(await paid.credited(), ['own own by customer', 'own api']);
+
+  const { shop, customer_id, own, one, sell, credited, deletes } = await openCoupons();
+  const coupon = await sell(1, one);
+  await shop.merchant.patch(`/v1/customers/${customer_id}`, { partner_id: own.id });
+  await sell(2);
+  await deletes(coupon);
+  t.match(await credited(), ['own own by customer', /^own manual/]);
+});

@@ -209,6 +209,15 @@ t.test('a payment that is refunded later counts, also where it is decided anew a
   t.strictSame(await earnedBy(shop, await buys(30)), [2_000], 'Early has paid twice');
 });
 
+t.test('a late first sale ends that a coupon counts, also one of the same partner', async (t) => {
+  const { shop, partner, buys } = await openBonus();
+  const { external_id: coupon_external_id } = await shop.coupon({ partner_id: partner.id });
+  const later = await buys(10, { coupon_external_id });
+  await buys(5);
+  await corrected();
+  t.match(await shop.merchant.get(`/v1/sales/${later.id}`), { coupon_id: null, partner_id: partner.id });
+});
+
 t.test('a late first sale takes the bonus of a later one, and events say so', async (t) => {
   const { shop, buys } = await openBonus();
   const later = await buys(10);
