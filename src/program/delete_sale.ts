@@ -13,7 +13,7 @@ import { placeIn } from './sales/decision.ts';
 import { deleteDisputes } from './sales/dispute.ts';
 import { isAfter, type Place, placeOfRow } from './sales/place.ts';
 import { deleteRefunds } from './sales/refund.ts';
-import { emitUpdated, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
+import { emitUpdated, followStatus, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
 
 export const deleteSaleOperations: Operation[] = [
   operation({
@@ -29,6 +29,7 @@ export const deleteSaleOperations: Operation[] = [
       const { sale, customer } = await lockSale(tx, params.id);
       await sales.update(tx, sale.id, { deleted_at: tx.now });
       if (customer) await moveConversion(tx, sale, customer);
+      await followStatus(tx, customer, sale, { ...sale, status: 'paid' });
       await deleteRefunds(tx, sale);
       await deleteDisputes(tx, sale);
       if (isAttributed(sale)) {

@@ -91,7 +91,7 @@ export async function lockSale(
 }
 
 /**
- * "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a correction or a reversal leaves something again.
+ * "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a correction or a reversal leaves something again, or the sale is deleted.
  */
 export async function followStatus(tx: Tx, customer: Customer | undefined, before: Sale, after: Sale): Promise<void> {
   if (!customer || after.status === before.status) return;

@@ -78,6 +78,17 @@ t.test('a payment that is deleted makes room for another under a limit', async (
   );
 });
 
+t.test('a customer is refunded no more once no sale is left that was', async (t) => {
+  const { shop, customer, sell } = await open();
+  const statusOf = async () => (await shop.merchant.get(`/v1/customers/${customer.id}`)).status;
+  const [first, second] = [await sell(1), await sell(2)];
+  for (const sale of [first, second]) await shop.refund(sale);
+  await shop.merchant.delete(`/v1/sales/${first.id}`);
+  t.equal(await statusOf(), 'refunded');
+  await shop.merchant.delete(`/v1/sales/${second.id}`);
+  t.equal(await statusOf(), 'active');
+});
+
 /** A customer of one partner, whose sales may name coupons of others. */
 async function openCoupons() {
   const shop = await openShop(rail);
