@@ -3,6 +3,7 @@
  * is read into facts, which are the same for all processors: `apply.ts` gives them their effects.
  */
 import type { z } from 'zod';
+import { isStorable } from '../../core/values/texts/stored_text.ts';
 import { billing_processors } from '../programs/program.ts';
 import type { NewSale } from '../sales/new_sale.ts';
 
@@ -165,6 +166,18 @@ export const refusal_of_signed =
 /** A webhook that is not signed with the secret, is stale, or is no event. */
 export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused';
+}
+
+const longest_id = 255;
+
+/** @throws DeliveryRefused where an id of it is none of a processor, or its time cannot be stored */
+export function requireEnvelope(envelope: Envelope): Envelope {
+  const { external_event_id, external_object_id, external_customer_id, queue, occurred_at } = envelope;
+  const ids = [external_event_id, external_object_id, external_customer_id, queue].filter((id) => id !== null);
+  const are_kept = ids.every((id) => id.length <= longest_id && isStorable(id));
+  // Years of more than four digits, and those before the first, begin with a sign.
+  if (!are_kept || occurred_at < '1970') throw new DeliveryRefused('The body is not an event.');
+  return envelope;
 }
 
 /** The processor refuses the key. */

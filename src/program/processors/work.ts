@@ -5,6 +5,7 @@ import { parsedJson } from '../../core/net/answer.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { programs } from '../programs/program.ts';
 import { applyFacts, haveSales, idsIn, mayBeCredited } from './apply.ts';
 import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
@@ -74,8 +75,10 @@ function workEvent(queue: Queue, { event, connection }: Next, context: Context):
   const is_of_mode = event.livemode === (connection.mode === 'live');
   const opening = { organization_id: queue.organization_id, request_id: event.run_id };
   return whileKeyHolds(context.store, opening, connection.id, async () => {
-    const read = is_of_mode ? await readFacts(queue, { body, connection }, context) : other_mode;
-    await transaction(context.store, opening, (tx) => apply(tx, queue, { event, connection, read }, context));
+    const applyAs = (read: Read) =>
+      transaction(context.store, opening, (tx) => apply(tx, queue, { event, connection, read }, context));
+    const work = async () => applyAs(is_of_mode ? await readFacts(queue, { body, connection }, context) : other_mode);
+    await work().catch((error: unknown) => applyAs(unstorable(error)));
   });
 }
 
@@ -85,6 +88,14 @@ const other_mode: Nothing = {
   message: 'It came while the program was connected in the other mode, test or live.',
 };
 const erased: Nothing = { kind: 'nothing', reason: 'erased', message: 'It was erased together with its customer.' };
+
+/** A value that cannot be stored would be refused each time, and what comes after it would wait for ever. @throws any other error */
+function unstorable(error: unknown): Nothing {
+  if (error instanceof Problem && error.code === 'invalid_parameter') return unreadable(error.message);
+  throw error;
+}
+
+const unreadable = (message: string): Nothing => ({ kind: 'nothing', reason: 'unreadable', message });
 
 type Read = Fact[] | Nothing | { nobody: Attributable };
 
@@ -117,7 +128,7 @@ function readOnce(processor: Processor, body: unknown, answers: unknown[]): Read
     return processor.read(body, answers);
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    return { kind: 'nothing', reason: 'unreadable', message: error.message };
+    return unreadable(error.message);
   }
 }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { type Json, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
@@ -82,6 +83,21 @@ t.test('answers 401 to what is not signed with its secret, and stores nothing', 
   t.equal((await send(shop, good)).status, 200);
 });
 
+t.test('answers 401 to what no processor sends: ids and times that cannot be stored', async (t) => {
+  const shop = await connected();
+  const event = stripe.emit('refund.created', refund('re_8'));
+  const about = (fields: Json) => ({ ...event, data: { object: { ...refund('re_8'), ...fields } } });
+  for (const odd of [
+    ...['evt_\0', 'evt_\ud800', `evt_${randomBytes(3_000).toString('hex')}`].map((id) => ({ ...event, id })),
+    ...['re_\0', 're_\ud800', `re_${randomBytes(3_000).toString('hex')}`].map((id) => about({ id })),
+    ...['cus_\0', `cus_${randomBytes(3_000).toString('hex')}`].map((customer) => about({ customer })),
+    about({ payment_intent: 'pi_\0' }),
+    ...[5e12, 2.6e11, -1e11, -6.3e10].map((created) => ({ ...event, created })),
+  ])
+    t.equal((await send(shop, stripe.webhook(odd))).status, 401, JSON.stringify(odd).slice(0, 80));
+  t.same(await inbox(shop), []);
+});
+
 t.test('answers 413 to more than a mebibyte, and 404 to a processor that is none', async (t) => {
   const shop = await connected();
   const large = stripe.webhook(
@@ -98,7 +114,9 @@ t.test('answers 413 to more than a mebibyte, and 404 to a processor that is none
 t.test('takes and does not store what has no effect here', async (t) => {
   const shop = await connected();
   for (const event of [
-    stripe.emit('payment_intent.created', { id: 'pi_1', object: 'payment_intent', created: 1_764_000_000 }),
+    ...['payment_intent.created', 'constructor', '__proto__', 'toString'].map((type) =>
+      stripe.emit(type, { id: 'pi_1', object: 'payment_intent', created: 1_764_000_000 }),
+    ),
     stripe.emit('refund.created', refund('re_4'), { livemode: true }),
   ])
     t.equal((await send(shop, stripe.webhook(event))).status, 200);

@@ -167,6 +167,26 @@ t.test(
   },
 );
 
+t.test('what cannot be stored fails, and what comes after it is worked on', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const customer = await referred(shop);
+  const before = { created: at - 1 };
+  const odd = [
+    { status_transitions: { paid_at: 5e12 } },
+    { lines: { data: [objects.line(9_900, 'prod_\0')], has_more: false } },
+    objects.ofSubscription('sub_\0'),
+    { discounts: [{ promotion_code: 'promo_\0' }] },
+    { customer: fresh('cus'), metadata: { rail_click: 'clk_\0' } },
+  ].map((fields) => stripe.emit('invoice.paid', objects.invoice(fresh('in'), customer, { ...before, ...fields })));
+  const stranger = { created: at - 1, metadata: { rail_customer: 'cus_\0' } };
+  odd.push(stripe.emit('customer.updated', objects.customer(fresh('cus'), stranger)));
+  await shop.tell(...odd);
+  for (const event of odd)
+    t.match(await shop.outcomeOf(event), { status: 'failed', reason: 'unreadable', message: /cannot be stored/ });
+  const { sale } = await paid(shop, customer);
+  t.match(sale, { amount_minor: 9_900 });
+});
+
 t.test('amounts are those of each currency', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);

@@ -17,6 +17,7 @@ import {
   type Page,
   type Processor,
   type Reading,
+  requireEnvelope,
 } from '../processor.ts';
 import { numberAt, timeOf } from '../stripe/fields.ts';
 import { atSite, caller } from './client.ts';
@@ -116,11 +117,11 @@ function envelope(event: unknown): Envelope | undefined {
   const content = at(event, 'content');
   const external_object_id = textAt(content, reader.about, 'id') ?? null;
   const external_customer_id = customerIn(content) ?? null;
-  return {
+  return requireEnvelope({
     ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id, livemode: null },
     occurred_at: timeOf(occurred),
     queue: external_customer_id ?? external_object_id ?? external_event_id,
-  };
+  });
 }
 
 const customerIn = (content: unknown): string | undefined =>

@@ -1,5 +1,5 @@
 /** The events of Chargebee that have effects, and the facts in them. https://apidocs.chargebee.com/docs/api/events#event_types */
-import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { at, listAt, table, textAt } from '../../payouts/rails/answer.ts';
 import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
 import { clickIn, numberAt, type Occasion, requireAmount, shareOf, timeOf } from '../stripe/fields.ts';
 
@@ -13,7 +13,7 @@ interface Reader {
 
 const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
 
-export const readers: Readonly<Record<string, Reader>> = {
+export const readers = table<Reader>({
   customer_created: { rank: 0, about: 'customer', read: customer },
   customer_changed: { rank: 1, about: 'customer', read: customer },
   subscription_created: { rank: 2, about: 'subscription', read: subscription },
@@ -29,7 +29,7 @@ export const readers: Readonly<Record<string, Reader>> = {
   payment_refunded: { rank: 11, about: 'transaction', read: refund },
   transaction_created: { rank: 12, about: 'transaction', read: reversal },
   coupon_deleted: { rank: 13, about: 'coupon', read: coupon },
-};
+});
 
 const definite = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: string };
@@ -197,13 +197,13 @@ function partsOfReversal(whole: TakenBack, payment: unknown): TakenBack[] {
   ];
 }
 
-const subscription_status: Readonly<Record<string, 'trial' | 'active' | 'cancelled'>> = {
+const subscription_status = table<'trial' | 'active' | 'cancelled'>({
   in_trial: 'trial',
   active: 'active',
   non_renewing: 'active',
   paused: 'cancelled',
   cancelled: 'cancelled',
-};
+});
 
 function subscription(content: unknown, { at: time }: Occasion): Reading {
   const [object, id] = [at(content, 'subscription'), textAt(content, 'subscription', 'id')];

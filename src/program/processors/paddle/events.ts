@@ -1,5 +1,5 @@
 /** The events of Paddle that have effects, and the facts in them. Amounts are texts, in minor units. https://developer.paddle.com/webhooks/overview */
-import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { at, listAt, table, textAt } from '../../payouts/rails/answer.ts';
 import { type Fact, type Nothing, type Reading, Unreadable } from '../processor.ts';
 import { clickIn, type Occasion, shareOf } from '../stripe/fields.ts';
 
@@ -15,7 +15,7 @@ const warningOf = (transaction_id: string): string => `warning_${transaction_id}
 
 const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
 
-export const readers: Readonly<Record<string, Reader>> = {
+export const readers = table<Reader>({
   'customer.created': { rank: 0, read: customer },
   'customer.updated': { rank: 1, read: customer },
   'subscription.created': { rank: 2, read: subscription },
@@ -30,7 +30,7 @@ export const readers: Readonly<Record<string, Reader>> = {
   'adjustment.created': { rank: 10, read: adjustment },
   'adjustment.updated': { rank: 11, read: adjustment },
   'discount.updated': { rank: 12, read: discount },
-};
+});
 
 const clickOf = (data: unknown): string | undefined => clickIn(textAt(data, 'custom_data', 'rail_click'));
 
@@ -114,13 +114,13 @@ function productsOf(data: unknown): { product_id: string | undefined; products: 
   return { product_id: lines[0]?.product, products: [...new Set(lines.map(({ product }) => product))].slice(0, 20) };
 }
 
-const subscription_status: Readonly<Record<string, 'trial' | 'active' | 'cancelled'>> = {
+const subscription_status = table<'trial' | 'active' | 'cancelled'>({
   trialing: 'trial',
   active: 'active',
   past_due: 'active',
   paused: 'cancelled',
   canceled: 'cancelled',
-};
+});
 
 function subscription(data: unknown, { at: time }: Occasion): Reading {
   const [external_subscription_id, external_customer_id] = [textAt(data, 'id'), textAt(data, 'customer_id')];
@@ -134,7 +134,7 @@ function subscription(data: unknown, { at: time }: Occasion): Reading {
 type Disputed = Pick<Extract<Fact, { kind: 'dispute' }>, 'external_dispute_id' | 'status' | 'only_if_known'>;
 
 /** Chargebacks and their reversals are adjustments of their own, which name the transaction alone. A chargeback ends its warning. */
-const disputes_by: Readonly<Record<string, (transaction_id: string) => Disputed[]>> = {
+const disputes_by = table<(transaction_id: string) => Disputed[]>({
   chargeback_warning: (of) => [{ external_dispute_id: warningOf(of), status: 'open' }],
   chargeback_warning_reverse: (of) => [{ external_dispute_id: warningOf(of), status: 'won' }],
   chargeback: (of) => [
@@ -142,7 +142,7 @@ const disputes_by: Readonly<Record<string, (transaction_id: string) => Disputed[
     { external_dispute_id: warningOf(of), status: 'won', only_if_known: true },
   ],
   chargeback_reverse: (of) => [{ external_dispute_id: disputeOf(of), status: 'won' }],
-};
+});
 
 function adjustment(data: unknown, { at: time }: Occasion): Reading {
   const [id, of, action] = [textAt(data, 'id'), textAt(data, 'transaction_id'), textAt(data, 'action') ?? ''];

@@ -15,6 +15,7 @@ import {
   type Page,
   type Processor,
   refusal_of_signed,
+  requireEnvelope,
 } from '../processor.ts';
 import { caller } from './client.ts';
 import { readers } from './events.ts';
@@ -162,11 +163,11 @@ function envelope(event: unknown): Envelope | undefined {
   const external_object_id = textAt(data, 'id') ?? null;
   const external_customer_id =
     (type.startsWith('customer.') ? external_object_id : textAt(data, 'customer_id')) ?? null;
-  return {
+  return requireEnvelope({
     ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id, livemode: null },
     occurred_at: new Date(occurred).toISOString(),
     queue: external_customer_id ?? textAt(data, 'transaction_id') ?? external_object_id ?? external_event_id,
-  };
+  });
 }
 
 /** Newest first, until they are older than that. */

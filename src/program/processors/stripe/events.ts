@@ -1,5 +1,5 @@
 /** The events of Stripe that have effects, and the facts in them. https://docs.stripe.com/api/events/types */
-import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { at, listAt, table, textAt } from '../../payouts/rails/answer.ts';
 import type { Fact, Nothing, Reading, SaleFact } from '../processor.ts';
 import {
   amountAt,
@@ -26,7 +26,7 @@ interface Reader {
 
 export const nothing = (reason: string, message: string): Nothing => ({ kind: 'nothing', reason, message });
 
-export const readers: Readonly<Record<string, Reader>> = {
+export const readers = table<Reader>({
   'customer.created': { rank: 0, read: customer },
   'customer.updated': { rank: 1, read: customer },
   'checkout.session.completed': { rank: 2, read: checkout },
@@ -55,7 +55,7 @@ export const readers: Readonly<Record<string, Reader>> = {
     rank: 23,
     read: () => [{ kind: 'disconnected', message: 'The application was removed from the Stripe account.' }],
   },
-};
+});
 
 /** Says the email and the name, for whoever has no other. */
 const identityOf = (email: string | undefined, name: string | undefined) => ({
@@ -189,7 +189,7 @@ function charge(object: unknown, { answers }: Occasion): Reading {
   ];
 }
 
-const subscription_status: Readonly<Record<string, 'trial' | 'active' | 'cancelled'>> = {
+const subscription_status = table<'trial' | 'active' | 'cancelled'>({
   trialing: 'trial',
   active: 'active',
   past_due: 'active',
@@ -197,7 +197,7 @@ const subscription_status: Readonly<Record<string, 'trial' | 'active' | 'cancell
   unpaid: 'cancelled',
   canceled: 'cancelled',
   incomplete_expired: 'cancelled',
-};
+});
 
 function subscription(object: unknown, { at: time }: Occasion): Reading {
   const [external_subscription_id, external_customer_id] = [textAt(object, 'id'), idAt(object, 'customer')];
@@ -214,11 +214,11 @@ const paymentOf = (object: unknown): string | undefined => idAt(object, 'payment
 
 const currencyIn = (object: unknown): string | undefined => currencyOf(object) || undefined;
 
-const refund_status: Readonly<Record<string, 'succeeded' | 'failed'>> = {
+const refund_status = table<'succeeded' | 'failed'>({
   succeeded: 'succeeded',
   failed: 'failed',
   canceled: 'failed',
-};
+});
 
 function refund(object: unknown, { at: time, answers }: Occasion): Reading {
   const [external_refund_id, of] = [textAt(object, 'id'), paymentOf(object)];

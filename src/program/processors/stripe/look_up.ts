@@ -1,5 +1,5 @@
 /** Looks up what Stripe knows: the events of the last 30 days, and objects by their ids. */
-import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
+import { at, listAt, table, textAt } from '../../payouts/rails/answer.ts';
 import { api_version } from '../../payouts/rails/stripe.ts';
 import type { Account, Page } from '../processor.ts';
 import { readStripe } from './client.ts';
@@ -14,7 +14,7 @@ const chunks = Array.from({ length: Math.ceil(types.length / most_types) }, (_, 
 );
 
 /** The path at which an object is read anew, by its kind. */
-const paths: Readonly<Record<string, string>> = {
+const paths = table<string>({
   customer: 'customers',
   'checkout.session': 'checkout/sessions',
   subscription: 'subscriptions',
@@ -23,7 +23,7 @@ const paths: Readonly<Record<string, string>> = {
   refund: 'refunds',
   dispute: 'disputes',
   promotion_code: 'promotion_codes',
-};
+});
 
 /** A list with its query. */
 export type Listed = readonly [path: string, query: Record<string, string>];

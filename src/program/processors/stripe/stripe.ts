@@ -15,6 +15,7 @@ import {
   type Envelope,
   type Processor,
   refusal_of_signed,
+  requireEnvelope,
 } from '../processor.ts';
 import { callStripe, readStripe, stripeMessage } from './client.ts';
 import { readers } from './events.ts';
@@ -185,10 +186,10 @@ function envelope(event: unknown): Envelope | undefined {
   const is_customer = textAt(object, 'object') === 'customer';
   const external_customer_id = (is_customer ? external_object_id : idAt(object, 'customer')) ?? null;
   const payment = idAt(object, 'payment_intent') ?? idAt(object, 'invoice') ?? idAt(object, 'charge');
-  return {
+  return requireEnvelope({
     ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id },
     livemode: at(event, 'livemode') === true,
     occurred_at: timeOf(created),
     queue: external_customer_id ?? payment ?? external_object_id ?? external_event_id,
-  };
+  });
 }
