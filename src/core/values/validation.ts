@@ -33,7 +33,10 @@ export function validationProblem(
   const subject = param === '' ? `The ${places[place] ?? place}` : `'${param}'`;
   const details = param === '' ? {} : { param };
   const given = path.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], input);
-  if (given === undefined) return new Problem('missing_parameter', `${subject} is required.`, details);
+  if (given === undefined) {
+    const condition = issue.code === 'custom' ? `: ${lowerFirst(issue.message)}` : '';
+    return new Problem('missing_parameter', `${subject} is required${condition}.`, details);
+  }
   const is_repeated = place === 'querystring' && Array.isArray(given) && !('origin' in issue);
   const reason = is_repeated ? `is given ${given.length} times. Give it once` : predicate(issue);
   return new Problem('invalid_parameter', `${subject} ${reason}.`, details);

@@ -71,6 +71,18 @@ t.test('says what a parameter must be, in words of its own', async (t) => {
   });
 });
 
+t.test('says on what condition a missing parameter is required', async (t) => {
+  const either = z
+    .strictObject({ email: z.string().optional(), identifier: z.string().optional() })
+    .refine(({ email, identifier }) => email ?? identifier, {
+      path: ['email'],
+      message: 'Send an email or identifier',
+    });
+  const { error } = either.safeParse({});
+  const { code, message } = validationProblem(error as z.ZodError, 'body', {});
+  t.same([code, message], ['missing_parameter', "'email' is required: send an email or identifier."]);
+});
+
 t.test('says of a parameter of the query that it is given more than once', async (t) => {
   const query = z.strictObject({
     name: z.string().optional(),
