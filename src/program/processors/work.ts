@@ -143,9 +143,17 @@ async function apply(
 ): Promise<void> {
   const facts = Array.isArray(read) ? read : [];
   await lockIds(tx, program_id, [...idsIn(facts), ...('nobody' in read ? idsOf(read.nobody) : [])]);
-  const pending = await tx.maybe(sql`
-    select from program.processor_event t where ${tenant(tx)} and t.id = ${event.id} and t.status = 'pending' for no key update of t`);
-  if (!pending) return;
+  // What it names may have released an earlier event since it was read, which comes first then.
+  const is_next = await tx.maybe(sql`
+    select from program.processor_event t
+    where ${tenant(tx)} and t.id = ${event.id} and t.status = 'pending'
+      and not exists (
+        select from program.processor_event e
+        where e.organization_id = t.organization_id and e.program_id = t.program_id and e.queue = t.queue and e.status = 'pending'
+          and (e.occurred_at, e.rank, e.external_event_id) < (t.occurred_at, t.rank, t.external_event_id)
+      )
+    for no key update of t`);
+  if (!is_next) return;
   const program = await programs.get(tx, program_id);
   const { processor, occurred_at } = event;
   const applying = { tx, program, processor, occurred_at, by: connection.id, services };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Json, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { startServer } from '../payouts/rails/attempt.ts';
 import { StripeAccount } from './stripe_account.ts';
 import * as objects from './stripe_objects.ts';
@@ -122,6 +122,28 @@ t.test('what comes before what it names waits for it', async (t) => {
   t.match(sale, { external_charge_id: id, status: 'refunded', refunded_minor: 9_900, partner_id: shop.partner_of.id });
   for (const event of [refund, of_invoice, invoice])
     t.match(await shop.outcomeOf(event), { status: 'done', waiting_for: null });
+});
+
+t.test('what was released while a later event was read comes before it', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const [customer, id, payment, dispute_id] = [await referred(shop), fresh('in'), fresh('pi'), fresh('dp')];
+  // Of another version: what they are about is asked for.
+  const old = { api_version: '2025-03-31.basil' };
+  const part = objects.refund(fresh('re'), payment, { amount: 3_000, created: at + 20 });
+  const lost = objects.dispute(dispute_id, payment, { status: 'lost', created: at + 30 });
+  await shop.tell(stripe.emit('invoice.paid', objects.invoice(id, customer)), stripe.emit('refund.created', part, old));
+  stripe.delay_ms = 1_000;
+  t.teardown(() => {
+    stripe.delay_ms = 0;
+  });
+  await shop.send(stripe.emit('charge.dispute.closed', lost, { ...old, created: at + 90 }));
+  await eventually(async () => stripe.calls.some(({ path }) => path.endsWith(dispute_id)), 'the dispute to be read');
+  await shop.tell(stripe.emit('invoice_payment.paid', objects.invoicePayment(id, payment)));
+  const refunds = await shop.list('refunds');
+  t.same(refunds.map((one) => [one.external_refund_id, one.amount_minor]).sort(), [
+    [dispute_id, 6_900],
+    [part.id, 3_000],
+  ]);
 });
 
 t.test('a charge of nobody whom a partner brought is no sale', async (t) => {
