@@ -307,3 +307,52 @@ t.test('a payment of several invoices that is reversed is lost for each', async 
     t.match(await shop.outcomeOf(reversed), { status: 'done' });
   }
 });
+
+/** A refund of a payment, of an invoice if one is named. */
+const refundOf = (payment_id: string, customer: string, amount: number, invoice_id?: string): Json => ({
+  transaction: {
+    ...{ id: fresh('txn'), type: 'refund', status: 'success', refunded_txn_id: payment_id, customer_id: customer },
+    ...{ amount, currency_code: 'USD', date: at + 50 },
+    ...(invoice_id === undefined
+      ? {}
+      : { linked_credit_notes: [{ cn_id: fresh('cn'), cn_reference_invoice_id: invoice_id, applied_amount: amount }] }),
+  },
+  customer: { id: customer },
+});
+
+t.test('what takes back a payment that a request recorded counts, whoever paid', async (t) => {
+  for (const is_told_first of [true, false])
+    for (const idOf of [
+      (_: string, payment_id: string) => payment_id,
+      (invoice_id: string) => invoice_id,
+      (invoice_id: string, payment_id: string) => `${invoice_id}_${payment_id}`,
+    ]) {
+      const shop = await open();
+      const [invoice_id, payment_id, customer] = [fresh('inv'), fresh('txn'), fresh('cust')];
+      const click_id = (await shop.click(shop.partner_of)).id;
+      const sale = await shop.sale({
+        external_charge_id: idOf(invoice_id, payment_id),
+        click_id,
+        occurred_at: '2025-11-24T16:00:00Z',
+      });
+      const paid = chargebee.emit('payment_succeeded', payment(payment_id, customer, [[invoice_id, 10_000]]));
+      const refunded = chargebee.emit('payment_refunded', refundOf(payment_id, customer, 3_000));
+      for (const event of is_told_first ? [refunded, paid] : [paid, refunded]) await shop.tell(event);
+      const [found, ...others] = await shop.list('sales');
+      t.same(others, []);
+      t.match(found, { id: sale.id, refunded_minor: 3_000 });
+    }
+});
+
+t.test("what takes back a payment of nobody is nobody's, also where the payment never arrived", async (t) => {
+  const shop = await open();
+  const [invoice_id, payment_id, customer] = [`INV_${fresh('inv')}`, fresh('txn'), fresh('cust')];
+  const paid = chargebee.emit('payment_succeeded', payment(payment_id, customer, [[invoice_id, 10_000]]));
+  const refunded = chargebee.emit('payment_refunded', refundOf(payment_id, customer, 3_000, invoice_id));
+  await shop.tell(refunded);
+  t.match(await shop.outcomeOf(refunded), { status: 'waiting', waiting_for: `${invoice_id}_${payment_id}` });
+  await rail.tick('program/sweep_processor_events', new Date(Date.now() + 73 * 3_600_000).toISOString());
+  await eventually(async () => (await shop.outcomeOf(refunded)).status === 'ignored', 'the refund to be resolved');
+  t.match(await shop.outcomeOf(refunded), { reason: 'unattributed' });
+  t.match(await shop.outcomeOf(paid), { status: 'ignored', reason: 'unattributed' });
+});

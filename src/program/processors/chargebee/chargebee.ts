@@ -10,6 +10,7 @@ import { at, listAt, textAt } from '../../payouts/rails/answer.ts';
 import { callProcessor, messageOf, readProcessor, translated } from '../call.ts';
 import {
   type Account,
+  type Attributable,
   type Credentials,
   type Delivery,
   DeliveryRefused,
@@ -21,7 +22,7 @@ import {
 } from '../processor.ts';
 import { numberAt, timeOf } from '../stripe/fields.ts';
 import { atSite, caller } from './client.ts';
-import { clickOf, readers } from './events.ts';
+import { chargeOf, clickOf, partsOf, paymentOf, readers } from './events.ts';
 import { chargebeeMovements } from './movements.ts';
 import { createChargebeePromotion } from './promotion.ts';
 
@@ -133,11 +134,10 @@ const customerIn = (content: unknown): string | undefined =>
 function read(body: unknown, answers: unknown[]): Reading {
   const id = textAt(body, 'id') ?? '';
   if (answers.length === 0) {
+    const ask = [{ path: `/events/${encodeURIComponent(id)}` }];
     const content = at(body, 'content');
-    return {
-      ask: [{ path: `/events/${encodeURIComponent(id)}` }],
-      worth_it_for: { external_customer_id: customerIn(content) ?? null, click_id: clickOf(content), by_coupon: true },
-    };
+    // A request may have recorded the sale of a payment that is taken back, of whomever.
+    return paymentOf(at(content, 'transaction')) === undefined ? { ask, worth_it_for: whoseIs(content) } : { ask };
   }
   const event = at(answers[0], 'event');
   if (event === undefined)
@@ -155,10 +155,27 @@ function read(body: unknown, answers: unknown[]): Reading {
   return reader.read(at(event, 'content'), { at: time, answers });
 }
 
+function whoseIs(content: unknown): Attributable {
+  const id = textAt(content, 'transaction', 'id');
+  const invoices = partsOf(at(content, 'transaction')).flatMap(({ invoice }) => invoice ?? []);
+  const payment_ids = id === undefined ? [] : [id, ...invoices.flatMap((invoice) => [invoice, chargeOf(invoice, id)])];
+  const external_customer_id = customerIn(content) ?? null;
+  return { external_customer_id, click_id: clickOf(content), by_coupon: true, payment_ids };
+}
+
 async function events(account: Account, since: string, from: string | null): Promise<Page> {
+  return pageOfEvents(account, Math.floor(Date.parse(since) / 1000) - 1, from);
+}
+
+/** Oldest first, after a time in Unix seconds. */
+async function pageOfEvents(
+  account: Account,
+  after: number,
+  from: string | null,
+  which: Record<string, string> = {},
+): Promise<Page> {
   const query = {
-    ...{ limit: '100', 'sort_by[asc]': 'occurred_at' },
-    'occurred_at[after]': String(Math.floor(Date.parse(since) / 1000) - 1),
+    ...{ limit: '100', 'sort_by[asc]': 'occurred_at', 'occurred_at[after]': String(after), ...which },
     ...(from === null ? {} : { offset: from }),
   };
   const list = await readProcessor(caller, atSite(account), '/api/v2/events', query);
@@ -168,14 +185,29 @@ async function events(account: Account, since: string, from: string | null): Pro
   };
 }
 
-/** Events are asked for by the transaction that they are about: Chargebee has no other list of them. */
+/** Events are asked for by the transaction that they are about, from the day before it on: Chargebee has no other list of them. */
 async function find(account: Account, external_id: string): Promise<unknown[]> {
-  const found = await readProcessor(caller, atSite(account), `/api/v2/transactions/${encodeURIComponent(external_id)}`);
-  const date = numberAt(at(found, 'transaction'), 'date');
-  if (date === 0) return [];
-  const query = { limit: '100', 'event_type[is]': 'payment_succeeded', 'occurred_at[after]': String(date - 86_400) };
-  const list = await readProcessor(caller, atSite(account), '/api/v2/events', query);
-  return listAt(list, 'list')
-    .map((entry) => at(entry, 'event'))
-    .filter((event) => textAt(event, 'content', 'transaction', 'id') === external_id);
+  const transaction = await transactionOf(account, external_id);
+  const [id, date] = [textAt(transaction, 'id'), numberAt(transaction, 'date')];
+  if (id === undefined || date === 0) return [];
+  let from: string | null = null;
+  do {
+    const page: Page = await pageOfEvents(account, date - 86_400, from, { 'event_type[is]': 'payment_succeeded' });
+    const found = page.events.filter((event) => textAt(event, 'content', 'transaction', 'id') === id);
+    if (found.length > 0) return found;
+    from = page.next;
+  } while (from !== null);
+  return [];
+}
+
+/** The transaction of an id, or of a charge `<invoice>_<transaction>`, both of which may have underscores. */
+async function transactionOf(account: Account, external_id: string): Promise<unknown> {
+  const words = external_id.split('_');
+  for (const nth of words.keys()) {
+    const id = words.slice(nth).join('_');
+    const path = `/api/v2/transactions/${encodeURIComponent(id)}`;
+    const found = id === '' ? undefined : await readProcessor(caller, atSite(account), path);
+    if (found !== undefined) return at(found, 'transaction');
+  }
+  return undefined;
 }
