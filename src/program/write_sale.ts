@@ -58,7 +58,7 @@ export async function writeSale(tx: Tx, decided: Decided): Promise<SaleOutcome> 
     buyer && writeBuyer(tx, buyer, decided),
     recordSale(tx, draft),
     earned?.outcome === 'commission' ? createSaleCommission(tx, program, draft, earned) : undefined,
-    isLost(tx, program, draft),
+    isLost(tx, draft),
     converts ? convertReferrals(tx, [converts]) : [],
     buyer && makesKnown(decided) ? isNamedBefore(tx, buyer, placeIn(draft)) : false,
     attribution && earning?.has_tiers

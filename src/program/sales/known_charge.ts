@@ -2,7 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { billing_processors, type Program } from '../programs/program.ts';
+import { billing_processors } from '../programs/program.ts';
 import type { Sale } from './sale.ts';
 
 interface Charge {
@@ -33,9 +33,8 @@ export const lockCharges = (tx: Tx, charges: Charge[]): Promise<object[]> =>
       order by g.program_id, g.charge
     ) as c`);
 
-/** Returns whether the processor told about a charge that was nobody's, or a deleted sale, until now. */
-export async function isLost(tx: Tx, { processor }: Program, charge: Charge): Promise<boolean> {
-  if (!billing_processors.some((one) => one === processor)) return false;
+/** Returns whether a processor, connected or not, told about a charge that was nobody's, or a deleted sale, until now. */
+export async function isLost(tx: Tx, charge: Charge): Promise<boolean> {
   const lost = await tx.maybe(sql`
     select from ${chargesOf([charge])}
     join ${knownCharge(tx)}

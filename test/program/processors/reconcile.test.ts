@@ -176,6 +176,28 @@ t.test('the refund of a charge of nobody waits for nothing', async (t) => {
   t.match(await shop.list('sales'), [{ external_charge_id: payment, refunded_minor: 900 }]);
 });
 
+t.test('a sale that is sent while no processor is connected is the charge of nobody', async (t) => {
+  const shop = await openStripeShop(rail, stripe);
+  const path = `/v1/programs/${shop.program_id}/processors/stripe`;
+  const [customer, payment] = [fresh('cus'), fresh('pi')];
+  const invoice = objects.invoice(fresh('in'), customer);
+  await shop.tell(
+    stripe.emit('invoice.paid', invoice),
+    stripe.emit('invoice_payment.paid', objects.invoicePayment(invoice.id, payment)),
+  );
+  await shop.settled();
+  await shop.merchant.delete(path);
+  const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
+  await shop.sale({ customer_id, external_charge_id: invoice.id, amount_minor: 9_900 });
+  await idle();
+  await shop.merchant.request('PUT', path, { mode: 'test', credentials: stripe.credentials });
+  const refund = stripe.emit('refund.created', objects.refund(fresh('re'), payment, { amount: 900, created: now }));
+  await runs('reconcile_processors', in_days(0.1));
+  await shop.settled();
+  t.match(await shop.outcomeOf(refund), { status: 'done' });
+  t.match(await shop.list('sales'), [{ external_charge_id: invoice.id, refunded_minor: 900 }]);
+});
+
 t.test('deletes events after 90 days', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);
