@@ -300,3 +300,19 @@ t.test('takes in what never arrived', async (t) => {
   await eventually(async () => (await count()) === 120, 'all sales');
   t.same(await shop.list('processor_events', 'status=failed'), []);
 });
+
+t.test('a time that is none is that of the event, and no event waits for one', async (t) => {
+  const shop = await open();
+  const external_customer_id = fresh('ctm');
+  await shop.customer({ partner_id: shop.partner_of.id, external_customer_id });
+  const of_customer = { customer_id: external_customer_id };
+  const odd = { billed_at: 'soon', payments: [{ status: 'captured', captured_at: '9999-99-99' }] };
+  const paid = paddle.emit('transaction.completed', transaction(fresh('txn'), { ...of_customer, ...odd }));
+  const subscription = { id: fresh('sub'), ...of_customer, status: 'active' };
+  const begun = paddle.emit('subscription.updated', subscription, 'Jan 2 2026 03:04 UTC (Paddle)');
+  const refunded = adjustment(paid.data.id, 'refund', { ...of_customer, created_at: 'later' });
+  await shop.tell(begun, paid, paddle.emit('adjustment.created', refunded));
+  t.match(await shop.outcomeOf(begun), { status: 'done', occurred_at: '2026-01-02T03:04:00.000Z' });
+  const [sale] = await shop.list('sales');
+  t.match(sale, { occurred_at: '2026-01-02T03:04:05.678Z', refunded_minor: 3_000 });
+});

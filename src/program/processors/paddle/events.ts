@@ -51,6 +51,13 @@ function amountAt(data: unknown, ...path: string[]): number {
 /** Zero where there is none. */
 export const minorAt = (data: unknown, ...path: string[]): number => wholeAt(data, path) ?? 0;
 
+/** ISO 8601. Undefined where there is none, or none that is of this age. */
+export function timeAt(data: unknown, ...path: string[]): string | undefined {
+  const time = Date.parse(textAt(data, ...path) ?? '');
+  const iso = Number.isNaN(time) ? '' : new Date(time).toISOString();
+  return iso >= '1970' ? iso : undefined;
+}
+
 const definite = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: string };
 
@@ -86,7 +93,7 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
       ...{ parts: { tax_minor, fee_minor }, external_customer_id, click_id, product_id, customer: {} },
       external_subscription_id: textAt(data, 'subscription_id'),
       coupon_external_ids: [textAt(data, 'discount_id')].filter((one) => one !== undefined),
-      occurred_at: paidAt(data) ?? textAt(data, 'billed_at') ?? time,
+      occurred_at: paidAt(data) ?? timeAt(data, 'billed_at') ?? time,
       metadata: {
         processor: 'paddle',
         ...definite('origin', textAt(data, 'origin')),
@@ -101,7 +108,7 @@ function transaction(data: unknown, { at: time }: Occasion): Reading {
 const paidAt = (data: unknown): string | undefined =>
   listAt(data, 'payments')
     .filter((one) => textAt(one, 'status') === 'captured')
-    .flatMap((one) => textAt(one, 'captured_at') ?? [])
+    .flatMap((one) => timeAt(one, 'captured_at') ?? [])
     .sort()
     .at(-1);
 
@@ -149,7 +156,7 @@ function adjustment(data: unknown, { at: time }: Occasion): Reading {
   if (id === undefined || of === undefined) return nothing('unreadable', 'The adjustment has no id or no transaction.');
   const status = textAt(data, 'status');
   const amount_minor = Math.abs(amountAt(data, 'totals', 'total'));
-  const created = textAt(data, 'created_at') ?? time;
+  const created = timeAt(data, 'created_at') ?? time;
   if (action === 'refund') return refund({ id, of, amount_minor, created }, status, data, time);
   const disputed = disputes_by[action]?.(of);
   if (disputed === undefined) return nothing('credit', 'A credit takes nothing back: it makes a later charge smaller.');

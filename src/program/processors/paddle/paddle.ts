@@ -18,7 +18,7 @@ import {
   requireEnvelope,
 } from '../processor.ts';
 import { caller } from './client.ts';
-import { readers } from './events.ts';
+import { readers, timeAt } from './events.ts';
 import { paddleMovements } from './movements.ts';
 import { createPaddlePromotion } from './promotion.ts';
 
@@ -66,7 +66,7 @@ export const paddle: Processor = {
   read: (body, answers) => {
     const reader = readers[textAt(body, 'event_type') ?? ''];
     if (!reader) return { kind: 'nothing', reason: 'unknown_type', message: 'Events of this type have no effect.' };
-    return reader.read(at(body, 'data'), { at: textAt(body, 'occurred_at') ?? '', answers });
+    return reader.read(at(body, 'data'), { at: timeAt(body, 'occurred_at') ?? '', answers });
   },
   ask: (account, { path, query }) => readProcessor(caller, account, path, query),
 };
@@ -154,8 +154,8 @@ export function verify(header: string, raw_body: Buffer, secret: string, now_ms:
 
 function envelope(event: unknown): Envelope | undefined {
   const [external_event_id, type] = [textAt(event, 'event_id'), textAt(event, 'event_type')];
-  const occurred = Date.parse(textAt(event, 'occurred_at') ?? '');
-  if (external_event_id === undefined || type === undefined || Number.isNaN(occurred))
+  const occurred_at = timeAt(event, 'occurred_at');
+  if (external_event_id === undefined || type === undefined || occurred_at === undefined)
     throw new DeliveryRefused('The body is not an event.');
   const reader = readers[type];
   if (!reader) return undefined;
@@ -165,7 +165,7 @@ function envelope(event: unknown): Envelope | undefined {
     (type.startsWith('customer.') ? external_object_id : textAt(data, 'customer_id')) ?? null;
   return requireEnvelope({
     ...{ external_event_id, type, rank: reader.rank, external_object_id, external_customer_id, livemode: null },
-    occurred_at: new Date(occurred).toISOString(),
+    occurred_at,
     queue: external_customer_id ?? textAt(data, 'transaction_id') ?? external_object_id ?? external_event_id,
   });
 }
