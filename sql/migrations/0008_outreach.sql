@@ -191,7 +191,7 @@ comment on column recruitment.campaign.counted_since is
 comment on column recruitment.campaign.is_unscheduling is
   'Whether a job still takes the times of its sequences, which a change has made void: until then it sends nothing.';
 create index campaign_by_brand on recruitment.campaign (organization_id, brand_id, id);
-create index campaign_by_inbox on recruitment.campaign using gin (inbox_ids);
+create index campaign_open on recruitment.campaign (organization_id, id) where state not in ('stopped', 'finished');
 create index campaign_sending on recruitment.campaign (organization_id, id) where state = 'sending';
 create index campaign_to_start on recruitment.campaign (start_at) where state = 'scheduled';
 call core.protect_tenant_table('recruitment.campaign');

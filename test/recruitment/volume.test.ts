@@ -3,6 +3,7 @@ import t from 'tap';
 import { request } from 'undici';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { foldProspectTallies } from '../../src/recruitment/brands/tally.ts';
+import { disconnectInbox, reconnectInbox } from '../../src/recruitment/campaigns/inbox_connection.ts';
 import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
 import { findPages } from '../../src/recruitment/discovery/page_index.ts';
 import { keyedHash } from '../../src/recruitment/prospects/keyed_hash.ts';
@@ -208,6 +209,10 @@ const creates: Record<string, () => Promise<unknown>> = {
   'a search of a brand': () => caller.post(`${v1}/searches`, { brand_id, search_type: 'keyword', query: 'bread' }),
   'a reveal of addresses': async () => caller.post(`${v1}/prospects/${(await add()).id}/reveal`),
   'an import of prospects': () => importOne(office),
+  'an inbox that is disconnected and connected': async () => {
+    await within(rail, office, (tx) => disconnectInbox(tx, { id: inbox_id }, 'disabled'));
+    await within(rail, office, (tx) => reconnectInbox(tx, { id: inbox_id }));
+  },
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };
 await volume.compare(creates, () => fill(office));
