@@ -443,6 +443,8 @@ comment on column recruitment.message.auto_reply_kind is 'What a program answere
 comment on column recruitment.message.other_message_ids is
   'Message-IDs that it has besides: the one that its provider wrote, and those it had before it was sent again.';
 comment on column recruitment.message.resends is 'How often it was sent again by request: each time it has a new Message-ID.';
+create index message_addresses on recruitment.message (organization_id, prospect_id, address_hmac, thread_id, direction)
+  where address_hmac is not null;
 create index message_bounced on recruitment.message (organization_id, campaign_id, bounced_at) where bounced_at is not null;
 create index message_by_address on recruitment.message (organization_id, inbox_id, address_hmac, id)
   where direction = 'outbound' and sequence_id is not null;

@@ -209,6 +209,12 @@ const creates: Record<string, () => Promise<unknown>> = {
   'a search of a brand': () => caller.post(`${v1}/searches`, { brand_id, search_type: 'keyword', query: 'bread' }),
   'a reveal of addresses': async () => caller.post(`${v1}/prospects/${(await add()).id}/reveal`),
   'an import of prospects': () => importOne(office),
+  'an unsubscribe by reply that is taken back': async () => {
+    await read(answerTo(mailed, 'Please remove me from your mailing list.'));
+    const [last] = await rail.query(sql`
+      select m.id from recruitment.message m where m.prospect_id = ${mailed.prospect_id} and m.purpose = 'unsubscribe' order by m.id desc limit 1`);
+    await caller.post(`${v1}/messages/${last?.id}/reclassify`, { reply_kind: 'not_now' });
+  },
   'an inbox that is disconnected and connected': async () => {
     await within(rail, office, (tx) => disconnectInbox(tx, { id: inbox_id }, 'disabled'));
     await within(rail, office, (tx) => reconnectInbox(tx, { id: inbox_id }));

@@ -6,6 +6,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import type { Actor } from '../brands/acting.ts';
 import { lockSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
+import { addressesOfMessages } from './addresses_of_messages.ts';
 import { prospectsHit, refreshBars, refreshOthers, storedBar } from './refresh_bars.ts';
 import { openedEntry, type Suppression, suppressions } from './suppression.ts';
 
@@ -40,31 +41,33 @@ export async function takeBack(tx: Tx, vault: Vault, message_id: string, others:
 const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set source_message_id = other.id
-    from (
+    from recruitment.message m
+    cross join lateral (
       select o.id
-      from recruitment.message m
-      join recruitment.message o on o.organization_id = m.organization_id and o.prospect_id = m.prospect_id and o.id <> m.id
-      where m.organization_id = ${tx.organization_id} and m.id = ${message_id}
+      from recruitment.message o
+      where o.organization_id = m.organization_id and o.prospect_id = m.prospect_id and o.id <> m.id
         and o.direction = 'inbound' and o.purpose = 'unsubscribe' and o.confidence is not null
-      order by o.id
+      order by o.received_at, o.id
       limit 1
     ) as other
-    where ${tenant(tx)} and t.source_message_id = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
+    where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and ${tenant(tx)} and t.source_message_id = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
 /** Subscribes prospects again whom no entry unsubscribes any more, on an address that they hold or were written to. */
 export const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
   tx.all(sql`
     update recruitment.prospect t set unsubscribed_at = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${prospect_ids}) and t.unsubscribed_at is not null and not exists (
-      select from recruitment.suppression s
-      where s.organization_id = t.organization_id and s.lifted_at is null and s.reason in ('unsubscribed', 'complaint')
-        and (
-          s.prospect_id = t.id
-          or s.hmac in (
+    where ${tenant(tx)} and t.id = any(${prospect_ids}) and t.unsubscribed_at is not null
+      and not exists (select from recruitment.suppression s where ${unsubscribes} and s.prospect_id = t.id)
+      and not exists (
+        select from recruitment.suppression s
+        where ${unsubscribes} and s.hmac = any(
+          array(
             select unnest(array[a.address_hmac, a.domain_hmac]) from recruitment.email_address a
             where a.organization_id = t.organization_id and a.prospect_id = t.id
-            union all
-            select m.address_hmac from recruitment.message m where m.organization_id = t.organization_id and m.prospect_id = t.id
-          )
+          ) || array(${addressesOfMessages(tx, sql`t.id`)})
         )
-    )`);
+        offset 0
+      )`);
+
+const unsubscribes = sql`
+  s.organization_id = t.organization_id and s.lifted_at is null and s.reason in ('unsubscribed', 'complaint')`;

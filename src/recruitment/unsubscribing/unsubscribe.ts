@@ -3,6 +3,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { nobody } from '../brands/acting.ts';
+import { addressesOfMessages } from '../contact/addresses_of_messages.ts';
 import { suppress, type Target } from '../contact/mark.ts';
 import { event } from '../events/event.ts';
 import type { Stage } from '../events/fields.ts';
@@ -109,14 +110,14 @@ async function targetsOf(tx: Tx, vault: Vault, { id, prospect_id }: Message, is_
         )
       )
       union
-      select sent.address_hmac
+      select known.hmac
       from recruitment.message t
-      cross join lateral (
-        select o.address_hmac from recruitment.message o
-        where o.organization_id = t.organization_id and o.thread_id = t.thread_id and o.direction = 'outbound'
-        offset 0
-      ) as sent
-      where ${tenant(tx)} and t.id = ${id} and t.direction = 'inbound'
+      cross join lateral (${addressesOfMessages(tx, sql`t.prospect_id`)}) as known
+      where ${tenant(tx)} and t.id = ${id} and t.direction = 'inbound' and exists (
+        select from recruitment.message o
+        where o.organization_id = t.organization_id and o.prospect_id = t.prospect_id and o.address_hmac = known.hmac
+          and o.thread_id = t.thread_id and o.direction = 'outbound'
+      )
     )
     select distinct on (n.hmac) n.hmac, a.id as email_address_id, a.address
     from named n
