@@ -567,6 +567,7 @@ create index deal_by_brand on recruitment.deal (organization_id, brand_id, id);
 create index deal_by_partner on recruitment.deal (organization_id, partner_id, id) where partner_id is not null;
 create index deal_by_program on recruitment.deal (organization_id, program_id, id);
 create index deal_by_prospect on recruitment.deal (organization_id, prospect_id, id);
+create index deal_current on recruitment.deal (organization_id, prospect_id, (status = 'active'), id desc) where status <> 'cancelled';
 create unique index deal_one_open on recruitment.deal (organization_id, prospect_id, program_id)
   where status in ('draft', 'agreed', 'activating');
 call core.protect_tenant_table('recruitment.deal');

@@ -12,7 +12,7 @@ import { type Reader, readMail } from '../../src/recruitment/reading/read_mail.t
 import { Queues } from '../../src/recruitment/sending/queues.ts';
 import { markBounced } from '../../src/recruitment/sending/record_bounce.ts';
 import { unsubscribeUrl } from '../../src/recruitment/unsubscribing/link.ts';
-import { type Json, log, sql, startRail } from '../harness.ts';
+import { type Caller, type Json, log, sql, startRail } from '../harness.ts';
 import { fresh } from '../shop.ts';
 import { many, more, openVolume } from '../volume.ts';
 import { startMailbox } from './mailbox.ts';
@@ -28,7 +28,9 @@ const v1 = '/recruitment/v1';
 const tables = ['prospect', 'email_address', 'suppression', 'note', 'list_prospect', 'campaign', 'sequence', 'import'];
 const volume = await openVolume(
   rail,
-  [...tables, 'thread', 'message', 'inbox', 'run', 'reveal', 'credit_entry'].map((table) => `recruitment.${table}`),
+  [...tables, 'thread', 'message', 'inbox', 'run', 'reveal', 'credit_entry', 'deal'].map(
+    (table) => `recruitment.${table}`,
+  ),
 );
 const mailbox = await startMailbox({ ...(await startSink()).handlers, secure: true });
 const classifier = openClassifier();
@@ -46,6 +48,12 @@ const importOne = ({ caller, brand_id }: Pick<Sending, 'caller' | 'brand_id'>): 
     brand_id,
     mapping: { Blog: 'url' },
     document: 'Blog\nhttps://baking.com/\n',
+  });
+
+const dealWith = (caller: Caller, prospect_id: string, program_id: string): Promise<Json> =>
+  caller.post(`${v1}/deals`, {
+    ...{ prospect_id, program_id },
+    terms: { rate_type: 'percent', rate_value: 2000, currency: 'USD' },
   });
 
 /** A campaign that sends, and a prospect who was written to and replied. */
@@ -71,7 +79,14 @@ async function openOffice() {
   await caller.post(`${v1}/do_not_contact/${lifted.id}/lift`, { reason: 'mistake' });
   const search = await caller.post(`${v1}/searches`, { brand_id, search_type: 'keyword', query: 'bread' });
   const imported = await importOne(outreach);
-  return { ...outreach, organization_id, sender, mailed, reply_id, note, list, entry, lifted, search, imported };
+  const website_url = 'https://acme.example.com';
+  const program = await caller.post('/v1/programs', { name: 'Acme', website_url, currency: 'USD' });
+  await caller.patch(`${v1}/brands/${brand_id}`, { program_id: program.id });
+  const deal = await dealWith(caller, sender.prospect_ids[1] as string, program.id);
+  return {
+    ...{ ...outreach, organization_id, sender, mailed, reply_id, note, list, entry, lifted, search, imported },
+    ...{ program_id: program.id as string, deal },
+  };
 }
 type Office = Awaited<ReturnType<typeof openOffice>>;
 
@@ -106,6 +121,7 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
   await copy('run', office.search.id, { state: `'done'`, finished_at: 'now()' });
   await copy('import', office.imported.id, { state: `'done'`, finished_at: 'now()' });
   await spend(organization_id, count);
+  await agreeTo(organization_id, office.deal.id, count);
   await rail.query(sql`
     insert into recruitment.activity (organization_id, id, prospect_id, kind, data)
     select ${organization_id}, core.new_id('fac'), ${mailed.prospect_id}, 'replied', '{}' from generate_series(1, ${count}::integer)`);
@@ -136,6 +152,23 @@ async function spend(organization_id: string, count: number): Promise<void> {
       from before b, generate_series(1, ${count}::integer) as n, (select now() - interval '2 months') as past (at)
     )
     update recruitment.plan set last_credit_number = last_credit_number + ${count}::integer where organization_id = ${organization_id}`);
+}
+
+/** Writes deals of a prospect that were cancelled, and versions of one. */
+async function agreeTo(organization_id: string, deal_id: string, count: number): Promise<void> {
+  const versions = sql`insert into recruitment.deal_version (organization_id, id, deal_id, version, rate_type, rate_value, currency)`;
+  const same = sql`recruitment.deal d, generate_series(1, ${count}::integer) as n where d.id = ${deal_id}`;
+  await rail.query(sql`
+    with deal as (
+      insert into recruitment.deal (organization_id, id, brand_id, prospect_id, program_id, status, cancelled_at)
+      select d.organization_id, 'fdl_many' || n, d.brand_id, d.prospect_id, d.program_id, 'cancelled', now() from ${same}
+    )
+    ${versions} select ${organization_id}, 'fdv_many' || n, 'fdl_many' || n, 1, 'percent', 2000, 'USD' from ${same}`);
+  await rail.query(sql`
+    with version as (
+      ${versions} select ${organization_id}, 'fdv_later' || n, ${deal_id}, d.version + n, 'percent', 2000, 'USD' from ${same}
+    )
+    update recruitment.deal set version = version + ${count}::integer where id = ${deal_id}`);
 }
 
 // Another organization's objects make the indexes as deep as they are behind the others.
@@ -218,6 +251,12 @@ const creates: Record<string, () => Promise<unknown>> = {
   'an inbox that is disconnected and connected': async () => {
     await within(rail, office, (tx) => disconnectInbox(tx, { id: inbox_id }, 'disabled'));
     await within(rail, office, (tx) => reconnectInbox(tx, { id: inbox_id }));
+  },
+  'a deal of a prospect that is changed, cancelled and reopened': async () => {
+    const one = `${v1}/deals/${office.deal.id}`;
+    await caller.patch(one, { terms: { rate_value: kinds++ } });
+    await caller.post(`${one}/cancel`);
+    await caller.post(`${one}/reopen`);
   },
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };

@@ -257,7 +257,8 @@ select
 from recruitment.deal d
 join recruitment.brand b on b.organization_id = d.organization_id and b.id = d.brand_id
 join recruitment.deal_version v
-  on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = coalesce(d.agreed_version, d.version)
+  on v.organization_id = d.organization_id and v.deal_id = d.id
+    and v.version = case when d.agreed_version is null then d.version else d.agreed_version end
 where d.organization_id = (select data.organization_id()) and b.deleted_at is null;
 comment on view data.deal is 'Deals with prospects, with the terms that were agreed or, until then, the last version of them. Their free text is left out.';
 comment on column data.deal.id is 'The deal (fdl_).';

@@ -71,7 +71,8 @@ const records = resource({
     terms: sql`(
       select ${termsColumn}
       from recruitment.deal_version v
-      where v.organization_id = t.organization_id and v.deal_id = t.id and v.version = coalesce(t.agreed_version, t.version))`,
+      where v.organization_id = t.organization_id and v.deal_id = t.id
+        and v.version = case when t.agreed_version is null then t.version else t.agreed_version end)`,
   },
 });
 
