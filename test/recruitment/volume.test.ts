@@ -5,6 +5,8 @@ import { transaction } from '../../src/core/postgres/transaction.ts';
 import { foldProspectTallies } from '../../src/recruitment/brands/tally.ts';
 import { disconnectInbox, reconnectInbox } from '../../src/recruitment/campaigns/inbox_connection.ts';
 import { scheduleSequences } from '../../src/recruitment/campaigns/schedule_sequences.ts';
+import { activateDeal } from '../../src/recruitment/deals/activate.ts';
+import { observeJoining } from '../../src/recruitment/deals/joining.ts';
 import { findPages } from '../../src/recruitment/discovery/page_index.ts';
 import { keyedHash } from '../../src/recruitment/prospects/keyed_hash.ts';
 import { openClassifier } from '../../src/recruitment/reading/classifier.ts';
@@ -197,6 +199,24 @@ const linkTo = ({ message_id }: Mailed) =>
   within(rail, office, async (tx) =>
     unsubscribeUrl(await keyedHash(tx, vault), rail.address, { organization_id, message_id }),
   );
+const complaintAbout = ({ message_id }: Mailed): string =>
+  source(
+    {
+      From: 'feedback@provider.example.com',
+      'Content-Type': 'multipart/report; report-type=feedback-report; boundary="part"',
+    },
+    `--part
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+
+--part
+Content-Type: text/rfc822-headers
+
+Message-ID: <${message_id}@acme.example.com>
+
+--part--`,
+  );
 const mailOne = () => mail(rail, office, { key: `${fresh('mailed')}.com`, email: `ada@${fresh('mailed')}.com` });
 
 let kinds = 0;
@@ -248,15 +268,36 @@ const creates: Record<string, () => Promise<unknown>> = {
       select m.id from recruitment.message m where m.prospect_id = ${mailed.prospect_id} and m.purpose = 'unsubscribe' order by m.id desc limit 1`);
     await caller.post(`${v1}/messages/${last?.id}/reclassify`, { reply_kind: 'not_now' });
   },
+  'a complaint about spam': async () => {
+    await read(complaintAbout(await mailOne()));
+    t.match(await caller.get(`${v1}/campaigns/${campaign_id}`), { pause_reason: 'spam_complaint' });
+    await caller.post(`${v1}/campaigns/${campaign_id}/resume`);
+  },
   'an inbox that is disconnected and connected': async () => {
     await within(rail, office, (tx) => disconnectInbox(tx, { id: inbox_id }, 'disabled'));
     await within(rail, office, (tx) => reconnectInbox(tx, { id: inbox_id }));
+  },
+  'a deal that is agreed and activated': async () => {
+    const { id: prospect_id } = await add({ email: `ada@${fresh('blog')}.com` });
+    const { id: deal_id } = await dealWith(caller, prospect_id, office.program_id);
+    await caller.post(`${v1}/deals/${deal_id}/agree`);
+    await caller.post(`${v1}/deals/${deal_id}/activate`);
+    await activateDeal({ organization_id, request_id: null, deal_id, version: 1 }, context);
+    t.match(await caller.get(`${v1}/deals/${deal_id}`), { status: 'active' });
   },
   'a deal of a prospect that is changed, cancelled and reopened': async () => {
     const one = `${v1}/deals/${office.deal.id}`;
     await caller.patch(one, { terms: { rate_value: kinds++ } });
     await caller.post(`${one}/cancel`);
     await caller.post(`${one}/reopen`);
+  },
+  'an invited prospect who joins': async () => {
+    const email = `ada@${fresh('blog')}.com`;
+    const { id } = await add({ email });
+    await caller.post(`${v1}/prospects/${id}/invite`, { via: 'mark' });
+    await caller.post('/v1/partners', { program_id: office.program_id, email });
+    await within(rail, office, (tx) => observeJoining(tx, vault, office.program_id, 500));
+    t.match(await caller.get(`${v1}/prospects/${id}`), { stage: 'active' });
   },
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };
