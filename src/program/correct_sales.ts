@@ -20,6 +20,7 @@ import {
   visitOf,
 } from './earn_sale.ts';
 import {
+  as_before,
   correctLaterSales,
   correctTiersAfter,
   correctTiersOf,
@@ -43,7 +44,10 @@ const most_of_step = 50;
  * before. Both places are compared by the rules of now, so that a rule that has changed since corrects nothing by itself; what is corrected is paid by
  * them. What is settled stays.
  */
-export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from, adopts }: LaterSales): Promise<void> {
+export async function correctLaterStep(
+  tx: Tx,
+  { customer_id, after, moved_from, adopts, has_other_visit }: LaterSales,
+): Promise<void> {
   const customer = await lockCustomer(tx, customer_id);
   const program = await programs.get(tx, customer.program_id);
   if (adopts)
@@ -51,17 +55,17 @@ export async function correctLaterStep(tx: Tx, { customer_id, after, moved_from,
       update program.sale t set customer_id = ${customer_id}, is_first_sale = false, updated_at = ${tx.now}::timestamptz
       where ${tenant(tx)} and ${namedBefore(customer, after)}`);
   // If nothing depends on places, it is only said that the next sale is the first no more.
-  const isChanged = adopts || moved_from !== null || (await dependsOnPlace(tx, program));
+  const isChanged = adopts || has_other_visit || moved_from !== null || (await dependsOnPlace(tx, program));
   const later = await tx.all<Sale>(sql`
     select ${sales.columns} from ${sales.from}
     where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sales.alive} and ${isAfter(after)}
     order by ${placeOfRow()}
     limit ${isChanged ? most_of_step : 1}
     ${lockOf(true)}`);
-  for (const sale of later) await correctSale(tx, program, sale, { customer, moved_from });
+  for (const sale of later) await correctSale(tx, program, sale, { customer, moved_from, has_other_visit });
   const last = later.at(-1);
   if (last && later.length === most_of_step) {
-    const next = { customer_id, after: placeIn(last), moved_from, adopts };
+    const next = { customer_id, after: placeIn(last), moved_from, adopts, has_other_visit };
     correctLaterSales(tx, next);
   }
 }
@@ -77,10 +81,12 @@ const dependsOnPlace = async (tx: Tx, { id: program_id }: Program): Promise<bool
 interface Owner {
   customer: Customer | undefined;
   moved_from: string | null;
+  has_other_visit: boolean;
 }
 
 /** @param sale locked, after its customer */
-async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, moved_from }: Owner): Promise<void> {
+async function correctSale(tx: Tx, program: Program, sale: Sale, owner: Owner): Promise<void> {
+  const { customer, moved_from, has_other_visit } = owner;
   const decision = await readDecision(tx, sale);
   if (!decision) return;
   const { by, candidates, facts } = decision;
@@ -97,13 +103,22 @@ async function correctSale(tx: Tx, program: Program, sale: Sale, { customer, mov
     (by === 'customer' || by === 'click' || (by === 'coupon' && !sale.is_first_sale));
   if (isMoved) await creditCustomers(tx, program, sale, { customer, candidates });
   else {
-    if (by === 'coupon' && !sale.is_first_sale && customer?.partner_id === sale.partner_id) {
-      await sales.update(tx, sale.id, { coupon_id: null });
+    if ((by === 'coupon' || by === 'click') && !sale.is_first_sale && customer?.partner_id === sale.partner_id) {
+      if (sale.coupon_id !== null) await sales.update(tx, sale.id, { coupon_id: null });
       await noteDecision(tx, sale, byCustomer(candidates, customer));
     }
-    if (facts) await correctRule(tx, program, sale, { customer, facts });
+    const after = customer && has_other_visit ? await followVisit(tx, sale, customer) : sale;
+    if (facts) await correctRule(tx, program, after, { before: sale, customer, facts });
   }
   await followDisputes(tx, sale.id);
+}
+
+/** Gives a sale the link and the referral that its customer came by, which may pay by another rate. */
+async function followVisit(tx: Tx, sale: AttributedSale, customer: Customer): Promise<AttributedSale> {
+  const { link_id, referral_id } = await visitOf(tx, customer, sale.partner_id);
+  if (link_id === sale.link_id && referral_id === sale.referral_id) return sale;
+  if (await hasSettled(tx, sale)) return sale;
+  return (await sales.update(tx, sale.id, { link_id, referral_id })) as AttributedSale;
 }
 
 /** Whoever is credited is so as the partner of the customer. */
@@ -199,17 +214,18 @@ async function correctRule(
   tx: Tx,
   program: Program,
   sale: AttributedSale,
-  { customer, facts: before }: { customer: Customer | undefined; facts: PlaceFacts },
+  { before, customer, facts }: { before: AttributedSale; customer: Customer | undefined; facts: PlaceFacts },
 ): Promise<void> {
   const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${sale.partner_id}`, lockOf('share'));
   if (!partner) return;
   const terms = await termsOfRecorded(tx, sale, customer);
   const first_sale_at = firstPaymentBefore(sale, customer);
   const after = await factsOf(tx, program, sale, { partner, first_sale_at }, terms);
+  const terms_before = before === sale ? terms : await termsOfRecorded(tx, before, customer);
   // A rule that was made since is asked about both places.
-  const known: PlaceFacts = { ...before, payments: { ...after.payments, ...before.payments } };
+  const known: PlaceFacts = { ...facts, payments: { ...after.payments, ...facts.payments } };
   const isSame = isSameChoice(
-    choiceBy(program, sale, partner, known, terms),
+    choiceBy(program, before, partner, known, terms_before),
     choiceBy(program, sale, partner, after, terms),
   );
   if (isSame)
@@ -266,7 +282,7 @@ export async function correctTiers(tx: Tx, { program_id, partner_id, month, afte
   for (const { id } of crossing) {
     const { sale, customer } = await lockSale(tx, id);
     last = placeIn(sale);
-    if (sale.partner_id === partner_id) await correctSale(tx, program, sale, { customer, moved_from: null });
+    if (sale.partner_id === partner_id) await correctSale(tx, program, sale, { customer, ...as_before });
   }
   if (last && crossing.length === most_of_step) correctTiersOf(tx, { program_id, partner_id, month, after: last });
 }

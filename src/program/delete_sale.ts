@@ -7,7 +7,7 @@ import { takeBackAll } from './commissions/adjust.ts';
 import { bindAnew, correctLaterStep } from './correct_sales.ts';
 import type { Customer } from './customers/customer.ts';
 import { event } from './events/event.ts';
-import { correctTiersAfter } from './late_sale.ts';
+import { as_before, correctTiersAfter } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { placeIn } from './sales/decision.ts';
 import { deleteDisputes } from './sales/dispute.ts';
@@ -59,7 +59,7 @@ async function correctAfterDeletion(tx: Tx, sale: Sale, customer: Customer): Pro
   const next = await nextOf(tx, customer, after);
   const first = sale.is_first_sale && next ? await makeFirst(tx, next.id) : undefined;
   const moved_from = sale.is_first_sale ? await bindAnew(tx, customer, first) : null;
-  if (next) await correctLaterStep(tx, { customer_id: customer.id, after, moved_from, adopts: false });
+  if (next) await correctLaterStep(tx, { customer_id: customer.id, after, ...as_before, moved_from });
   if (isAttributed(sale)) await correctTiersAfter(tx, sale);
 }
 

@@ -17,7 +17,12 @@ export interface LaterSales {
   moved_from: string | null;
   /** True if sales after the place, which named the customer before they were known, are theirs now. */
   adopts: boolean;
+  /** True if the customer came by another link or referral than was known, or by none. */
+  has_other_visit: boolean;
 }
+
+/** The customer is whose they were, by what they came. */
+export const as_before = { moved_from: null, adopts: false, has_other_visit: false };
 
 /** Has the sales corrected that come after a late one, or after what is refunded late. */
 export const correctLaterSales = (tx: Tx, later: LaterSales): void =>
@@ -39,7 +44,7 @@ async function correctSalesAfter(tx: Tx, { customer_id }: Sale, after: Place): P
     select from program.sale t
     where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null and ${isAfter(after)}
     limit 1`);
-  if (later) correctLaterSales(tx, { customer_id, after, moved_from: null, adopts: false });
+  if (later) correctLaterSales(tx, { customer_id, after, ...as_before });
 }
 
 /** The same after a correction: the partner of a sale, whether anything is left of it, and the revenue of a month count for later sales too. */

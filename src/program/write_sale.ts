@@ -16,7 +16,7 @@ import {
 } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { endSelfReferral } from './customers/self_referral.ts';
-import { createCustomerOfReferral } from './customers/sign_up.ts';
+import { changeReferral, createCustomerOfReferral } from './customers/sign_up.ts';
 import { decisionOf } from './earn_sale.ts';
 import { event } from './events/event.ts';
 import { correctTiersAfter, displaceFirstSale, isNamedBefore } from './late_sale.ts';
@@ -105,13 +105,18 @@ async function correctAfter(
   tx: Tx,
   sale: Sale,
   { id: customer_id, partner_id }: Customer,
-  { payer }: Decided,
+  { payer, credit }: Decided,
   adopts: boolean,
 ): Promise<void> {
   const before = payer.customer?.partner_id ?? null;
   const moved_from = partner_id === before ? null : before;
-  await correctLaterStep(tx, { customer_id, after: placeIn(sale), moved_from, adopts });
+  const has_other_visit = changesVisit(payer, credit);
+  await correctLaterStep(tx, { customer_id, after: placeIn(sale), moved_from, adopts, has_other_visit });
 }
+
+/** Returns whether a sale from before the customer was known says that they came by another visit, or by none. */
+const changesVisit = ({ customer }: Payer, { binding: { referral_id } }: Credit): boolean =>
+  customer !== undefined && referral_id !== undefined && referral_id !== customer.referral_id;
 
 /** Returns whether the sale makes its customer known from an earlier time on. */
 const makesKnown = ({ body, payer, credit }: Decided): boolean =>
@@ -143,22 +148,22 @@ export function buyerOf({ body, payer: { customer }, credit }: Decided): Buyer |
  * Writes what the sale says of its customer. The first payment makes a customer active, and a coupon binds them to its partner; by any other
  * attribution customers stay with theirs.
  */
-async function writeBuyer(
-  tx: Tx,
-  { id }: Buyer,
-  { program, body, payer: { customer, missing }, credit, draft }: Decided,
-): Promise<Customer> {
+async function writeBuyer(tx: Tx, { id }: Buyer, { program, body, payer, credit, draft }: Decided): Promise<Customer> {
+  const { customer, missing } = payer;
   const { attribution, place, binding } = credit;
+  const referral = credit.payer.referred?.referral;
   if (!customer) {
     const fields = fieldsOfNew(body, id, tx.now);
-    const referral = credit.payer.referred?.referral;
     if (!referral) return createCustomer(tx, program, attribution as Attribution, fields);
     return createCustomerOfReferral(tx, program, { ...(attribution as Attribution), referral }, fields);
   }
   const changes = { ...missing, ...binding, ...(place.is_first_sale ? firstPayment(customer, draft) : {}) };
   if (missing?.email) assessLater(tx, 'customer', customer.id);
   if (missing?.external_customer_id) releaseCustomer(tx, program, customer);
-  return Object.keys(changes).length === 0 ? customer : customers.update(tx, customer.id, changes);
+  if (Object.keys(changes).length === 0) return customer;
+  const changed = await customers.update(tx, customer.id, changes);
+  if (changesVisit(payer, credit)) await changeReferral(tx, customer, changed, referral);
+  return changed;
 }
 
 export const firstPayment = (customer: Customer, { external_subscription_id, occurred_at }: SaleDraft) => ({

@@ -11,6 +11,7 @@ export default task({
       after: z.object({ at: z.string(), charge: z.string() }),
       moved_from: z.string().nullable(),
       adopts: z.boolean(),
+      has_other_visit: z.boolean().default(false),
     },
   }),
   run: ({ tx, payload }) => correctLaterStep(tx, payload),

@@ -208,6 +208,27 @@ export async function createCustomerOfReferral(
   return customer;
 }
 
+/**
+ * A customer came by another referral than was known, or by none: nobody has signed up by the one of before, unless others have.
+ * @param referral that of now, as it was before
+ */
+export async function changeReferral(
+  tx: Tx,
+  before: Customer,
+  after: Customer,
+  referral: Referral | undefined,
+): Promise<void> {
+  if (referral && allows(referral_states, referral.status, 'sign_up')) tellLead(tx, after, referral);
+  if (before.referral_id === null) return;
+  const left = sql`${tenant(tx)} and t.id = ${before.referral_id}`;
+  // Locked first: who signs up by it meanwhile is seen then.
+  await tx.all(sql`select from program.referral t where ${left} for no key update`);
+  await tx.all(sql`
+    update program.referral t set status = 'visit', updated_at = ${tx.now}::timestamptz
+    where ${left} and t.status <> 'visit'
+      and not exists (select from program.customer c where c.organization_id = t.organization_id and c.referral_id = t.id)`);
+}
+
 /** @param request_id its own, where it shares a transaction with other requests */
 export function tellLead(tx: Tx, customer: Customer, { id, partner_id }: Referral, request_id?: string | null): void {
   const cause = request_id ? { request_id } : {};

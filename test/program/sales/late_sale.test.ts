@@ -153,6 +153,36 @@ t.test('a sale that named the customer before an earlier one made them known is 
   );
 });
 
+t.test('later sales came by the link that their customer came by, if by any', async (t) => {
+  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  for (const name of ['partner_id', 'coupon_external_id']) {
+    for (const has_click of [false, true]) {
+      const { shop, partner } = await open([{}]);
+      const link = await shop.link(partner);
+      await shop.rule({ name: 'Link', rate_value: 5_000, link_ids: [link.id] });
+      const coupon = await shop.coupon({ partner_id: partner.id });
+      const click = await shop.click(partner, { value: link.value });
+      const of = { external_customer_id: fresh('cus') };
+      const named = { ...of, [name]: name === 'partner_id' ? partner.id : coupon.external_id };
+      const clicked = { ...of, click_id: click.id };
+      const later = await shop.sale({ ...(has_click ? named : clicked), occurred_at: inHours(2) });
+      t.strictSame(await amountsOf(shop, later), [has_click ? 2_000 : 5_000]);
+      await shop.events();
+      const late = await shop.sale({ ...(has_click ? clicked : named), occurred_at: inHours(1) });
+      const [visit, amount] = has_click ? [{ link_id: link.id }, 5_000] : [{ link_id: null, referral_id: null }, 2_000];
+      for (const sale of [late, later]) {
+        t.match(await merchant.get(`/v1/sales/${sale.id}`), visit);
+        t.strictSame(await amountsOf(shop, sale), [amount]);
+      }
+      t.match(await shop.list('referrals'), [{ status: has_click ? 'converted' : 'visit' }]);
+      const told = (await shop.events())
+        .map(({ type }) => type)
+        .filter((type) => /^referral\.(lead|converted)$/.test(type));
+      t.strictSame(told, has_click ? ['referral.lead', 'referral.converted'] : []);
+    }
+  }
+});
+
 t.test('max_payments counts what was paid as of the time of the sale', async (t) => {
   const rules = [{ name: 'Once', max_payments: 1, rate_value: 5_000, priority: 10 }, { rate_value: 1_000 }];
   const { shop, buys, customer } = await open(rules);

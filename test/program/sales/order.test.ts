@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { correctLaterSales } from '../../../src/program/late_sale.ts';
+import { as_before, correctLaterSales } from '../../../src/program/late_sale.ts';
 import { foldTallies } from '../../../src/program/programs/tally.ts';
 import { placeIn } from '../../../src/program/sales/decision.ts';
 import type { Sale } from '../../../src/program/sales/sale.ts';
@@ -241,7 +241,7 @@ t.test('a late first sale takes the bonus of a later one, and events say so', as
       ['commission.created', 'later', 2_000],
     ],
   );
-  const again = { customer_id: late.customer_id, after: placeIn(late as Sale), moved_from: null, adopts: false };
+  const again = { customer_id: late.customer_id, after: placeIn(late as Sale), ...as_before };
   const { organization_id } = shop.merchant;
   await transaction(rail.store, { organization_id, request_id: null }, async (tx) => correctLaterSales(tx, again));
   await corrected();
