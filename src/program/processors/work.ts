@@ -6,6 +6,7 @@ import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { storableValue } from '../../core/values/texts/stored_text.ts';
 import { programs } from '../programs/program.ts';
 import { applyFacts, haveSales, idsIn, mayBeCredited } from './apply.ts';
 import { accountOf, type Connection, currentConnection, whileKeyHolds } from './connection.ts';
@@ -71,7 +72,7 @@ const readNext = ({ organization_id, program_id, queue }: Queue, { store }: Cont
 
 /** @returns false where the processor refuses the key: the events wait for another one */
 function workEvent(queue: Queue, { event, connection }: Next, context: Context): Promise<boolean> {
-  const body = parsedJson(event.body ?? '');
+  const body = storableValue(parsedJson(event.body ?? ''));
   const is_of_mode = event.livemode === (connection.mode === 'live');
   const opening = { organization_id: queue.organization_id, request_id: event.run_id };
   return whileKeyHolds(context.store, opening, connection.id, async () => {
@@ -108,7 +109,8 @@ async function readFacts(
   const processor = billing[connection.processor];
   if (body === undefined) return erased;
   const answers: unknown[] = [];
-  const ask = (question: Question) => processor.ask(accountOf(services, connection, cut_off), question);
+  const ask = async (question: Question) =>
+    storableValue(await processor.ask(accountOf(services, connection, cut_off), question));
   for (let step = 0; step < most_steps; step++) {
     const reading = readOnce(processor, body, answers);
     if (!('ask' in reading)) return reading;

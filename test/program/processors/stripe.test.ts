@@ -189,24 +189,31 @@ t.test(
   },
 );
 
-t.test('what cannot be stored fails, and what comes after it is worked on', async (t) => {
+t.test('a time that cannot be stored fails, a text is mended, and what comes after is worked on', async (t) => {
   const shop = await openStripeShop(rail, stripe);
   const customer = await referred(shop);
   const before = { created: at - 1 };
+  const paidWith = (fields: Json) =>
+    stripe.emit('invoice.paid', objects.invoice(fresh('in'), customer, { ...before, ...fields }));
+  const late = paidWith({ status_transitions: { paid_at: 5e12 } });
+  const lines = (product: string) => ({ data: [objects.line(9_900, product)], has_more: false });
+  const click = { customer: fresh('cus'), metadata: { rail_click: 'clk_\0' } };
+  const stranger = { ...before, metadata: { rail_customer: 'cus_\0' } };
   const odd = [
-    { status_transitions: { paid_at: 5e12 } },
-    { lines: { data: [objects.line(9_900, 'prod_\0')], has_more: false } },
-    objects.ofSubscription('sub_\0'),
-    { discounts: [{ promotion_code: 'promo_\0' }] },
-    { customer: fresh('cus'), metadata: { rail_click: 'clk_\0' } },
-  ].map((fields) => stripe.emit('invoice.paid', objects.invoice(fresh('in'), customer, { ...before, ...fields })));
-  const stranger = { created: at - 1, metadata: { rail_customer: 'cus_\0' } };
-  odd.push(stripe.emit('customer.updated', objects.customer(fresh('cus'), stranger)));
-  await shop.tell(...odd);
-  for (const event of odd)
-    t.match(await shop.outcomeOf(event), { status: 'failed', reason: 'unreadable', message: /cannot be stored/ });
-  const { sale } = await paid(shop, customer);
-  t.match(sale, { amount_minor: 9_900 });
+    paidWith({ lines: lines('prod_\0'), ...objects.ofSubscription('sub_\0') }),
+    paidWith({ lines: lines('prod_\ud800'), discounts: [{ promotion_code: 'promo_\0' }] }),
+    paidWith(click),
+    stripe.emit('customer.updated', objects.customer(fresh('cus'), stranger)),
+  ];
+  await shop.tell(late, ...odd);
+  t.match(await shop.outcomeOf(late), { status: 'failed', reason: 'unreadable', message: /cannot be stored/ });
+  const statuses = await Promise.all(odd.map(async (event) => (await shop.outcomeOf(event)).status));
+  t.same(statuses, ['done', 'done', 'ignored', 'ignored']);
+  t.same((await shop.list('sales')).map(({ product_id }) => product_id).sort(), ['prod_', 'prod_\ufffd']);
+  const { sale, payment } = await paid(shop, customer);
+  const released = { amount: 100, balance_transaction: null, charge: 'ch_\ud800' };
+  await shop.tell(stripe.emit('refund.created', objects.refund(fresh('re'), payment, released)));
+  t.match(await saleOf(shop, sale), { amount_minor: 9_900, refunded_minor: 100 });
 });
 
 t.test('amounts are those of each currency', async (t) => {
