@@ -79,7 +79,10 @@ export const saleStatus = (amount_minor: number, refunded_minor: number): Sale['
   return refunded_minor === amount_minor ? 'refunded' : 'partially_refunded';
 };
 
-/** The sale, locked after its customer: the order in which a new sale takes these locks. */
+/**
+ * The sale, locked after its customer: the order in which a new sale takes these locks. A customer whom an earlier sale makes known meanwhile is locked
+ * last: a deadlock runs the transaction again.
+ */
 export async function lockSale(
   tx: Tx,
   sale_id: string,
@@ -87,7 +90,9 @@ export async function lockSale(
 ): Promise<{ sale: Sale; customer: Customer | undefined }> {
   const { customer_id } = await sales.get(tx, sale_id, { param });
   const customer = customer_id === null ? undefined : await lockCustomer(tx, customer_id);
-  return { sale: await sales.get(tx, sale_id, { lock: true }), customer };
+  const sale = await sales.get(tx, sale_id, { lock: true });
+  const isKnownNow = sale.customer_id !== null && sale.customer_id !== customer_id;
+  return { sale, customer: isKnownNow ? await lockCustomer(tx, sale.customer_id as string) : customer };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Late sales where they meet refunds, disputes, holds, payouts and corrections by hand: tests that the audit of the harness checks at the end. */
 import t from 'tap';
-import { eventually, type Json, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -151,6 +151,30 @@ t.test('a sale that named the customer before an earlier one made them known is 
     (await shop.events()).filter(({ data }) => data.sale_id === later.id).map(({ type }) => type),
     ['sale.created', 'sale.refunded', 'commission.created'],
   );
+});
+
+t.test("a sale that becomes a known customer's while its refund waits makes them refunded", async (t) => {
+  const { shop, buys, customer } = await open();
+  await buys(1);
+  const later = await shop.sale({ external_customer_id: fresh('named'), occurred_at: onDay(20) });
+  const holder = await rail.store.database.connect();
+  try {
+    await holder.query('begin');
+    await holder.query('update program.sale set customer_id = $1, is_first_sale = false where id = $2', [
+      customer.id,
+      later.id,
+    ]);
+    const refunded = shop.refund(later);
+    await eventually(async () => {
+      const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return (await rail.query(waiting)).length > 0;
+    }, 'the refund to wait for the sale');
+    await holder.query('commit');
+    t.match(await refunded, { status: 'refunded' });
+  } finally {
+    holder.release(true);
+  }
+  t.match(await merchant.get(`/v1/customers/${customer.id}`), { status: 'refunded' });
 });
 
 t.test('later sales came by the link that their customer came by, if by any', async (t) => {
