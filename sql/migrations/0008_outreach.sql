@@ -164,6 +164,9 @@ create table recruitment.campaign (
   pause_reason text
     constraint campaign_pause_reason_known check (pause_reason in ('bounce_rate', 'spam_complaint', 'not_entitled', 'no_inbox')),
   counted_since timestamptz(3),
+  counted_to timestamptz(3),
+  counted_sent bigint not null default 0,
+  counted_bounced bigint not null default 0,
   is_unscheduling boolean not null default false,
   start_at timestamptz(3),
   launch_error text,
@@ -188,6 +191,8 @@ comment on column recruitment.campaign.pause_causes is 'Why it is paused: user, 
 comment on column recruitment.campaign.pause_reason is 'The reason of the pause, where the service paused it.';
 comment on column recruitment.campaign.counted_since is
   'Since when sent and bounced emails are counted, for the limit of bounces: the launch, or the last pause.';
+comment on column recruitment.campaign.counted_to is
+  'Up to when they are counted in `counted_sent` and `counted_bounced`: of emails that were sent since `counted_since`. Null: none is.';
 comment on column recruitment.campaign.is_unscheduling is
   'Whether a job still takes the times of its sequences, which a change has made void: until then it sends nothing.';
 create index campaign_by_brand on recruitment.campaign (organization_id, brand_id, id);

@@ -113,10 +113,17 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
     ...{ campaign_id: `'fca_many' || n`, state: `'completed'`, ended_at: 'now()' },
   });
   await copy('thread', mailed.thread_id);
+  // Half of them bounced, in no thread.
+  const [sent_at, is_bounced] = [`now() - interval '1 day'`, 'n % 2 = 0'];
   await copy('message', mailed.message_id, {
-    ...{ sequence_id: 'null', sent_at: 'now()' },
-    rfc_message_id: `'many' || n || '@acme.example.com'`,
+    ...{ sequence_id: 'null', sent_at, rfc_message_id: `'many' || n || '@acme.example.com'` },
+    ...{
+      state: `case when ${is_bounced} then 'bounced' else s.state end`,
+      bounced_at: `case when ${is_bounced} then ${sent_at} end`,
+    },
+    thread_id: `case when not ${is_bounced} then s.thread_id end`,
   });
+  await rail.query(sql`update recruitment.campaign set counted_since = '2026-01-01' where id = ${office.campaign_id}`);
   await copy('message', office.reply_id, { rfc_message_id: `'many' || n || '@their.example.com'` });
   await copy('note', office.note.id);
   await copy('suppression', office.lifted.id);

@@ -84,7 +84,9 @@ export async function pauseCampaign(
   const known = cause === 'guard' ? reason : before.pause_reason;
   const paused = await campaigns.update(tx, campaign_id, {
     ...{ state: 'paused', pause_causes, pause_reason: reasonOf(pause_causes, known) },
-    ...(stops ? { paused_at: tx.now, counted_since: tx.now } : {}),
+    ...(stops
+      ? { paused_at: tx.now, counted_since: tx.now, counted_to: null, counted_sent: 0, counted_bounced: 0 }
+      : {}),
   });
   if (stops) emitPaused(tx, before, reason, counted);
   return paused as Campaign;
@@ -186,14 +188,19 @@ export async function guardBounces(tx: Tx, campaign_id: string, message_id: stri
 export const pauseForComplaint = (tx: Tx, campaign_id: string): Promise<object> =>
   pauseCampaign(tx, campaign_id, 'guard', 'spam_complaint');
 
+/** Each email is written within this time from when it was sent or came back, which is when its transaction began. */
+const slowest_write = '1 hour';
+
 /**
- * "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. Of what was sent no more
- * is counted than takes these bounces below the limit.
+ * "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. What is older than
+ * an hour is counted once, and added to the campaign's row (`counted_to`). To be called with the campaign locked.
  */
 const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Promise<Counted> =>
   tx.one<Counted>(sql`
     with campaign as (
-      select c.counted_since as since, c.bounce_pause_bps from recruitment.campaign c
+      select c.counted_since as since, greatest(c.counted_since, c.counted_to) as counted_to, c.counted_sent as sent, c.counted_bounced as bounced,
+        greatest(c.counted_since, c.counted_to, ${tx.now}::timestamptz - ${slowest_write}::interval) as next
+      from recruitment.campaign c
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
     ), own as (
       select count(*) as bounced
@@ -201,24 +208,27 @@ const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Pro
       where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
         and m.sent_at >= campaign.since
     ), returned as (
-      select count(*) as bounced, count(*) filter (where m.sent_at is null) as refused
+      select
+        count(*) as bounced, count(*) filter (where m.bounced_at < campaign.next) as bounced_before,
+        count(*) filter (where m.sent_at is null) as refused, count(*) filter (where m.sent_at is null and m.bounced_at < campaign.next) as refused_before
       from recruitment.message m, campaign
-      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.bounced_at >= campaign.since
-        and coalesce(m.sent_at, campaign.since) >= campaign.since and m.id is distinct from ${message_id} and ${counts_as_bounced}
-    ), bounced as (
-      select own.bounced + returned.bounced as count from own, returned
+      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
+        and m.bounced_at >= (select counted_to from campaign) and coalesce(m.sent_at, campaign.since) >= campaign.since
+        and m.id is distinct from ${message_id} and ${counts_as_bounced}
     ), accepted as (
-      select count(*) as sent
-      from (
-        select from recruitment.message m, campaign
-        where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.sent_at >= campaign.since
-        limit (
-          select case when campaign.bounce_pause_bps > 0 then greatest(${least_sent}, 1 + bounced.count * 10000 / campaign.bounce_pause_bps) end
-          from bounced, campaign
-        )
-      ) as counted
+      select count(*) as sent, count(*) filter (where m.sent_at < campaign.next) as sent_before
+      from recruitment.message m, campaign
+      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
+        and m.sent_at >= (select counted_to from campaign)
+    ), added as (
+      update recruitment.campaign c set
+        counted_to = campaign.next, counted_bounced = campaign.bounced + returned.bounced_before,
+        counted_sent = campaign.sent + accepted.sent_before + returned.refused_before
+      from campaign, accepted, returned
+      where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id} and campaign.next > campaign.counted_to
     )
-    select accepted.sent + returned.refused as sent, bounced.count as bounced from accepted, returned, bounced`);
+    select campaign.sent + accepted.sent + returned.refused as sent, campaign.bounced + own.bounced + returned.bounced as bounced
+    from campaign, accepted, returned, own`);
 
 const least_sent = 20;
 const least_bounced = 2;
@@ -238,7 +248,7 @@ const counts_as_bounced = sql`m.bounce_reason is distinct from 'undelivered'`;
  * sent in the minute after it.
  */
 export const is_over_limit = sql`(
-  exists (
+  t.counted_sent <= ${most_counted} and exists (
     select from recruitment.message m
     where m.organization_id = t.organization_id and m.campaign_id = t.id and m.bounced_at >= t.counted_since
   ) and exists (

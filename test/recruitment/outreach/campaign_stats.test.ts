@@ -46,7 +46,15 @@ type Opened = Awaited<ReturnType<typeof open>>;
 /** An email as sending leaves it. */
 async function sent({ caller, campaign, inbox_ids }: Opened, given: Json = {}): Promise<Json> {
   const id = newId('fms');
-  const { sequence_id = newId('fsq'), step_index = 0, variant = 0, state = 'sent', bounced = false } = given;
+  const {
+    sequence_id = newId('fsq'),
+    step_index = 0,
+    variant = 0,
+    state = 'sent',
+    bounced = false,
+    ago = '0 s',
+  } = given;
+  const at = sql`now() - ${ago}::interval`;
   await rail.query(sql`
     insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, state, ended_at)
     values (${caller.organization_id}, ${sequence_id}, ${campaign.id}, ${campaign.brand_id}, 'stopped', now()) on conflict do nothing`);
@@ -54,8 +62,8 @@ async function sent({ caller, campaign, inbox_ids }: Opened, given: Json = {}): 
     insert into recruitment.message (organization_id, id, brand_id, campaign_id, sequence_id, inbox_id, direction, purpose, state, step_index,
       variant, rfc_message_id, sent_at, bounced_at, failed_reason)
     values (${caller.organization_id}, ${id}, ${campaign.brand_id}, ${campaign.id}, ${sequence_id}, ${inbox_ids[0]}, 'outbound', 'sequence',
-      ${state}, ${step_index}, ${variant}, ${`${id}@acme.com`}, case when ${state} in ('sent', 'bounced') then now() end,
-      case when ${bounced} then now() end, case when ${state} = 'failed' then 'recipient_refused' end)`);
+      ${state}, ${step_index}, ${variant}, ${`${id}@acme.com`}, case when ${state} in ('sent', 'bounced') then ${at} end,
+      case when ${bounced} then ${at} end, case when ${state} = 'failed' then 'recipient_refused' end)`);
   return { id, sequence_id };
 }
 
@@ -177,6 +185,33 @@ t.test('pauses a campaign too many of whose emails bounce, and counts anew from 
     ['campaign.resumed', { campaign_id: campaign.id }],
     ['campaign.paused', { reason: 'spam_complaint', sent: null, bounced: null, fix: /./ }],
   ]);
+});
+
+t.test('counts each email once, however often it looks at a campaign', async (t) => {
+  const opened = await open();
+  const { caller, campaign, path } = opened;
+  const since = (ago: string) =>
+    rail.query(sql`update recruitment.campaign set counted_since = now() - ${ago}::interval where id = ${campaign.id}`);
+  const guard = () => within(caller, (tx) => guardBounces(tx, campaign.id));
+  await since('5 days');
+  await sent(opened, { state: 'bounced', bounced: true, ago: '6 days' });
+  await sent(opened, { state: 'failed', bounced: true, ago: '6 days' });
+  for (const ago of ['4 days', '59 min', '0 s']) {
+    for (let nth = 0; nth < 30; nth++) await sent(opened, { ago });
+    for (let nth = 0; nth < 3; nth++) await guard();
+  }
+  const counted = () =>
+    rail.query(sql`
+      select c.counted_sent as sent, c.counted_bounced as bounced, c.counted_to is null as is_new from recruitment.campaign c where c.id = ${campaign.id}`);
+  t.match(await counted(), [{ sent: 30, bounced: 0 }]);
+  await sent(opened, { state: 'failed', bounced: true, ago: '59 min' });
+  await sent(opened, { state: 'bounced', bounced: true });
+  await guard();
+  t.match(await caller.get(path), { state: 'sending' }, '2 of 92 are no more than 3 %');
+  await sent(opened, { state: 'bounced', bounced: true });
+  await guard();
+  t.match(await told(opened, 1), [['campaign.paused', { reason: 'bounce_rate', sent: 93, bounced: 3 }]]);
+  t.match(await counted(), [{ sent: 0, bounced: 0, is_new: true }]);
 });
 
 t.test('counts every email since the last pause where no bounce is allowed', async (t) => {
