@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
-import { notFound, Problem } from '../core/values/problem.ts';
+import { notInProgram, Problem } from '../core/values/problem.ts';
 import { createBonus } from './commissions/commission_change.ts';
 import { endRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
 import { createPartner } from './partners/create_partner.ts';
@@ -51,7 +51,7 @@ export async function requireTermsOf(
   }
   if (rate_type === 'fixed' && currency !== program.currency) throw wrongCurrency(program, `${within}.currency`);
   if (group_id !== null && !(await isGroupOf(tx, program_id, group_id))) {
-    throw notFound('group', group_id, `${within}.group_id`);
+    throw notInProgram('group', group_id, `${within}.group_id`);
   }
 }
 

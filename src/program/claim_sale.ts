@@ -7,7 +7,7 @@ import { transition } from '../core/resource/states.ts';
 import { textDetail, withWarnings } from '../core/values/detail.ts';
 import { id, requireState, text } from '../core/values/fields.ts';
 import { newId } from '../core/values/id.ts';
-import { notFound, Problem } from '../core/values/problem.ts';
+import { notInProgram, Problem } from '../core/values/problem.ts';
 import { correct } from './change_sale.ts';
 import { createCustomer, findCustomerOrLock } from './customers/customer.ts';
 import { partnerOf } from './partners/partner.ts';
@@ -152,7 +152,7 @@ const charge_types = Object.values(billing).flatMap((processor) => processor.cha
 /** @throws Problem resource_not_found */
 async function requireOfProgram(tx: Tx, { program_id }: SaleClaim, sale_id: string): Promise<void> {
   const sale = await sales.get(tx, sale_id, { param: 'sale_id' });
-  if (sale.program_id !== program_id) throw notFound('sale', sale_id, 'sale_id');
+  if (sale.program_id !== program_id) throw notInProgram('sale', sale_id, 'sale_id');
 }
 
 /** @throws Problem missing_parameter where no sale is known */

@@ -198,9 +198,14 @@ export const alreadyExists = (param: string, message: string, existing: object |
 
 /** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
 export const notFound = (kind: string, id: string, param = 'id'): Problem =>
-  new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in your organization.${exampleHint(id)}`, {
-    param,
-  });
+  notFoundIn('your organization', kind, id, param);
+
+/** The same for an id that may be of another program. */
+export const notInProgram = (kind: string, id: string, param: string): Problem =>
+  notFoundIn('this program', kind, id, param);
+
+const notFoundIn = (place: string, kind: string, id: string, param: string): Problem =>
+  new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in ${place}.${exampleHint(id)}`, { param });
 
 /** `/docs` sends ids of its examples until they are replaced. */
 const exampleHint = (id: string): string =>

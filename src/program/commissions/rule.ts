@@ -8,7 +8,7 @@ import { type AnyResource, resource, tenant } from '../../core/resource/resource
 import { externalId, id, objectName, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
-import { notFound, Problem } from '../../core/values/problem.ts';
+import { notInProgram, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { groups } from '../partners/group.ts';
@@ -286,7 +286,7 @@ async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<str
     );
     const known = new Set(rows.map((row) => row.id));
     const missing = wanted.find((wanted_id) => !known.has(wanted_id));
-    if (missing !== undefined) throw notFound(object, missing, param);
+    if (missing !== undefined) throw notInProgram(object, missing, param);
   }
 }
 

@@ -7,7 +7,7 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, requireState, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { notFound } from '../../core/values/problem.ts';
+import { notInProgram } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
@@ -201,6 +201,6 @@ async function freeSlug(tx: Tx, program_id: string, name: string): Promise<strin
 export async function groupToJoin(tx: Tx, program_id: string, group_id: string | undefined): Promise<string> {
   const which = group_id === undefined ? sql`t.is_default` : sql`t.id = ${group_id}`;
   const group = await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${which}`);
-  if (!group) throw notFound('group', group_id ?? 'default', 'group_id');
+  if (!group) throw notInProgram('group', group_id ?? 'default', 'group_id');
   return group.id;
 }

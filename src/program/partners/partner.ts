@@ -6,7 +6,7 @@ import { type Lock, type Row, resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { email, id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { notFound } from '../../core/values/problem.ts';
+import { notInProgram } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from '../programs/tally.ts';
@@ -166,7 +166,7 @@ export async function partnerOf(
   lock: Lock = false,
 ): Promise<Partner> {
   const partner = await partners.get(tx, partner_id, { param: 'partner_id', lock });
-  if (partner.program_id !== program.id) throw notFound('partner', partner_id, 'partner_id');
+  if (partner.program_id !== program.id) throw notInProgram('partner', partner_id, 'partner_id');
   return partner;
 }
 

@@ -1,7 +1,7 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
-import { notFound, Problem } from '../../core/values/problem.ts';
+import { notInProgram, Problem } from '../../core/values/problem.ts';
 import { mayBeForgotten } from '../customers/click_retention.ts';
 import { type Customer, type CustomerFields, customers, findCustomerOrLock } from '../customers/customer.ts';
 import { type ReferredVisitor, referredBy, visitingBy } from '../customers/sign_up.ts';
@@ -112,7 +112,7 @@ function identifiedCustomer(claim: CustomerClaim, { by_id, by_external_id }: Fou
 /** @throws Problem resource_not_found */
 async function customerOf(tx: Tx, program_id: string, id: string): Promise<Customer> {
   const customer = await customers.get(tx, id, { param: 'customer_id', lock: true });
-  if (customer.program_id !== program_id) throw notFound('customer', id, 'customer_id');
+  if (customer.program_id !== program_id) throw notInProgram('customer', id, 'customer_id');
   return customer;
 }
 
@@ -125,7 +125,7 @@ const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
 /** Returns undefined for one that is no longer kept. @throws Problem resource_not_found */
 async function namedClick(tx: Tx, program_id: string, click_id: string): Promise<Found['click']> {
   const [click] = await namedClicks(tx, [program_id], [click_id]);
-  if (!click && !mayBeForgotten(click_id)) throw notFound('click', click_id, 'click_id');
+  if (!click && !mayBeForgotten(click_id)) throw notInProgram('click', click_id, 'click_id');
   return click;
 }
 

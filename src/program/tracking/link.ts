@@ -8,7 +8,7 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { tenant } from '../../core/resource/resource.ts';
 import { id, text, urlAsSent } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
+import { alreadyExists, notInProgram, type Problem } from '../../core/values/problem.ts';
 import { unmistakable } from '../../core/values/typed_code.ts';
 import { event } from '../events/event.ts';
 
@@ -83,7 +83,7 @@ export const linkOperations: Operation[] = [
         programs.get(tx, body.program_id, { param: 'program_id' }),
         partners.get(tx, body.partner_id, { param: 'partner_id', lock: 'share' }),
       ]);
-      if (partner.program_id !== program.id) throw notFound('partner', partner.id, 'partner_id');
+      if (partner.program_id !== program.id) throw notInProgram('partner', partner.id, 'partner_id');
       return createLink(tx, {
         ...body,
         ...shortAddress(program.custom_domain, services.base_url, newSlug()),

@@ -98,6 +98,13 @@ t.test('who earns a sale', async (t) => {
     for (const claim of [{ partner_id: stranger.id }, { customer_id: 'cus_x' }, { click_id: 'clk_x' }]) {
       t.match(await send(claim), { status: 404, body: { error: { param: Object.keys(claim)[0] } } });
     }
+    const sibling = await openShop(rail, {}, shop.merchant);
+    const { id: partner_id } = await sibling.partner();
+    const { id: customer_id } = await sibling.customer({ partner_id });
+    for (const claim of [{ partner_id }, { customer_id }]) {
+      const { status, body } = await send(claim);
+      t.match([status, body.error.message], [404, /in this program\.$/]);
+    }
   });
 });
 
