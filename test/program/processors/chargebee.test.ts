@@ -356,3 +356,34 @@ t.test("what takes back a payment of nobody is nobody's, also where the payment 
   t.match(await shop.outcomeOf(refunded), { reason: 'unattributed' });
   t.match(await shop.outcomeOf(paid), { status: 'ignored', reason: 'unattributed' });
 });
+
+t.test('a refund for a chargeback or a fraud is a dispute that is lost, in any order', async (t) => {
+  for (const is_told_first of [true, false])
+    for (const [method, cn_reason_code, reason] of [
+      ['chargeback', 'other', 'chargeback'],
+      ['card', 'chargeback', 'chargeback'],
+      ['card', 'fraudulent', 'fraudulent'],
+      ['card', 'waiver', undefined],
+    ] as const) {
+      const shop = await open();
+      const [invoice_id, payment_id, external_customer_id] = [fresh('inv'), fresh('txn'), fresh('cust')];
+      await shop.customer({ partner_id: shop.partner_of.id, external_customer_id });
+      const paid = chargebee.emit(
+        'payment_succeeded',
+        payment(payment_id, external_customer_id, [[invoice_id, 10_000]]),
+      );
+      const content = refundOf(payment_id, external_customer_id, 3_000, invoice_id);
+      content.transaction.payment_method = method;
+      content.transaction.linked_credit_notes[0].cn_reason_code = cn_reason_code;
+      const taken = chargebee.emit('payment_refunded', content);
+      for (const event of is_told_first ? [taken, paid] : [paid, taken]) await shop.tell(event);
+      const { id } = content.transaction;
+      t.match(await shop.outcomeOf(taken), { status: 'done' });
+      t.match(await shop.list('refunds'), [
+        { external_refund_id: id, amount_minor: 3_000, reason: reason === undefined ? null : 'dispute_lost' },
+      ]);
+      const disputed = (await shop.list('disputes')).map((one) => [one.external_dispute_id, one.status, one.reason]);
+      t.same(disputed, reason === undefined ? [] : [[id, 'lost', reason]]);
+      t.equal((await shop.list('refunds')).length, 1);
+    }
+});

@@ -126,19 +126,36 @@ export const paymentOf = (transaction: unknown): string | undefined =>
   textAt(transaction, 'linked_payments', '0', 'id') ??
   textAt(transaction, 'reference_transaction_id');
 
+interface PartOfRefund {
+  id: string;
+  of: string;
+  amount: number;
+  /** Why it is none that a merchant gave: a bank took it back. */
+  lost_by: string | undefined;
+}
+
 /** The parts of a refund: what it takes back of the invoices that its credit notes are for, or else of the payment's first part. */
-export function partsOfRefund(transaction: unknown): { id: string; of: string; amount: number }[] {
+export function partsOfRefund(transaction: unknown): PartOfRefund[] {
   const [id, payment] = [textAt(transaction, 'id'), paymentOf(transaction)];
   if (id === undefined || payment === undefined) return [];
+  const by_method = lossOf(textAt(transaction, 'payment_method'));
   const notes = listAt(transaction, 'linked_credit_notes').flatMap((note) => {
     const [invoice, amount] = [textAt(note, 'cn_reference_invoice_id'), numberAt(note, 'applied_amount')];
-    return invoice === undefined || amount <= 0 ? [] : [{ cn_id: textAt(note, 'cn_id'), invoice, amount }];
+    if (invoice === undefined || amount <= 0) return [];
+    return [
+      { cn_id: textAt(note, 'cn_id'), invoice, amount, lost_by: by_method ?? lossOf(textAt(note, 'cn_reason_code')) },
+    ];
   });
   const whole = numberAt(transaction, 'amount');
-  if (notes.reduce((sum, { amount }) => sum + amount, 0) !== whole) return [{ id, of: payment, amount: whole }];
+  if (notes.reduce((sum, { amount }) => sum + amount, 0) !== whole)
+    return [{ id, of: payment, amount: whole, lost_by: by_method ?? notes.find(({ lost_by }) => lost_by)?.lost_by }];
   const idOf = (cn_id: string | undefined) => (notes.length > 1 ? `${id}_${cn_id}` : id);
-  return notes.map(({ cn_id, invoice, amount }) => ({ id: idOf(cn_id), of: chargeOf(invoice, payment), amount }));
+  return notes.map(({ cn_id, invoice, ...part }) => ({ id: idOf(cn_id), of: chargeOf(invoice, payment), ...part }));
 }
+
+/** A method or a reason by which a bank takes money back. */
+const lossOf = (text: string | undefined): string | undefined =>
+  text === 'chargeback' || text === 'fraudulent' ? text : undefined;
 
 function refund(content: unknown, { at: time }: Occasion): Reading {
   const transaction = at(content, 'transaction');
@@ -147,14 +164,13 @@ function refund(content: unknown, { at: time }: Occasion): Reading {
   if (textAt(transaction, 'status') !== 'success') return nothing('refund_pending', 'The refund has not succeeded.');
   requireAmount(transaction, 'amount');
   const date = numberAt(transaction, 'date');
-  return parts.map(
-    ({ id, of, amount }): Fact => ({
-      kind: 'refund',
-      ...{ external_refund_id: id, of, amount_minor: amount, status: 'succeeded', at: time },
-      currency: textAt(transaction, 'currency_code'),
-      refunded_at: date > 0 ? timeOf(date) : time,
-    }),
-  );
+  const made_at = date > 0 ? timeOf(date) : time;
+  return parts.map(({ id, of, amount, lost_by }): Fact => {
+    const taken = { of, amount_minor: amount, currency: textAt(transaction, 'currency_code'), at: time };
+    return lost_by === undefined
+      ? { kind: 'refund', external_refund_id: id, ...taken, status: 'succeeded', refunded_at: made_at }
+      : { kind: 'dispute', external_dispute_id: id, ...taken, status: 'lost', reason: lost_by, opened_at: made_at };
+  });
 }
 
 /** A payment that the bank took back is a dispute that is lost: of each invoice that it had paid, as the payment says. */
