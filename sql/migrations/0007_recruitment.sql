@@ -492,6 +492,7 @@ comment on column recruitment.suppression.refresh_after is
   'The last of the prospects it hits, by id, who are as it says: a job goes on behind it. Null: all are.';
 comment on column recruitment.suppression.refresh_notes is
   'What that job notes of them besides marks, in this order: reasons that they were barred for, `taken_back`.';
+create index suppression_by_hmac on recruitment.suppression (organization_id, hmac) where value is not null;
 create index suppression_by_prospect on recruitment.suppression (organization_id, prospect_id) where prospect_id is not null;
 create unique index suppression_hmac_unique on recruitment.suppression (organization_id, hmac) where lifted_at is null and hmac is not null;
 create index suppression_source on recruitment.suppression (organization_id, source_message_id) where source_message_id is not null and lifted_at is null;
@@ -647,6 +648,7 @@ comment on column recruitment.run.credit is 'Whether it took a credit, and wheth
 comment on column recruitment.run.interruptions is 'How often a worker that had begun something of it died.';
 comment on column recruitment.run.claim is 'The task that asks for its pages now: one at a time, until claimed_until.';
 create index run_by_brand on recruitment.run (organization_id, brand_id, kind, id);
+create index run_by_urls on recruitment.run (organization_id, brand_id, id) where kind = 'search' and search_type = 'url_list';
 create index run_claimed on recruitment.run (claimed_by) where claimed_by is not null;
 create index run_open on recruitment.run (organization_id, brand_id, kind) where finished_at is null;
 create unique index run_weekly_unique on recruitment.run (organization_id, brand_id, week) where week is not null;

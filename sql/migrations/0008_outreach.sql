@@ -338,6 +338,7 @@ create unique index sequence_address_unique on recruitment.sequence (organizatio
 create index sequence_by_company on recruitment.sequence (organization_id, company_hmac, campaign_id)
   where open and company_hmac is not null;
 create index sequence_by_domain on recruitment.sequence (organization_id, domain_hmac) where open;
+create index sequence_by_email_address on recruitment.sequence (organization_id, email_address_id) where email_address_id is not null;
 create index sequence_by_prospect on recruitment.sequence (organization_id, prospect_id, id);
 create index sequence_queue on recruitment.sequence (organization_id, inbox_id, campaign_id, state, paused_by_user, is_held, due_at)
   where open and due_at is not null;

@@ -59,10 +59,10 @@ const forgetValues = (tx: Tx, ids: string[]): Promise<object[]> =>
   tx.all(sql`
     update recruitment.suppression t set value = null
     where ${tenant(tx)} and t.kind = 'address' and t.value is not null
-      and t.hmac in (
+      and t.hmac = any(array(
         select a.address_hmac from recruitment.email_address a
-        where a.organization_id = t.organization_id and a.prospect_id = any(${ids})
-      )
+        where a.organization_id = ${tx.organization_id} and a.prospect_id = any(${ids})
+      ))
       and not exists (
         select from recruitment.email_address other
         where other.organization_id = t.organization_id and other.address_hmac = t.hmac and not other.prospect_id = any(${ids})

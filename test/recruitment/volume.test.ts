@@ -145,6 +145,8 @@ async function fill({ organization_id, sender, mailed, ...office }: Office, coun
   await transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
     foldProspectTallies(tx, 1_000_000),
   );
+  // An erasure reads the events since its prospect came, which are all of them here.
+  await rail.query(sql`truncate webhooks.event`);
   await rail.query(sql`vacuum recruitment.sequence`);
   await rail.query(sql`analyze`);
 }
@@ -307,6 +309,7 @@ const creates: Record<string, () => Promise<unknown>> = {
     await within(rail, office, (tx) => observeJoining(tx, vault, office.program_id, 500));
     assert.equal((await caller.get(`${v1}/prospects/${id}`)).stage, 'active');
   },
+  'a prospect who is erased': async () => caller.delete(`${v1}/prospects/${(await mailOne()).prospect_id}`),
   'a prospect who is moved': () => caller.post(`${prospect}/move`, { stage: kinds++ % 2 ? 'lost' : 'negotiating' }),
 };
 await volume.compare(creates, () => fill(office));

@@ -32,15 +32,20 @@ export async function barAddressesOf(
 ): Promise<void> {
   const barred = await addressesToBar(tx, prospect_ids, bars);
   if (barred.length === 0) return;
-  const given = sql`json_to_recordset(${JSON.stringify(barred)}::json) as given (id text, hmac text, reason text, is_marked boolean)`;
+  // Decoded first: behind row-level security no index is used for what decode() gives.
+  const given = sql`(
+    select g.id, decode(g.hmac, 'hex') as hmac, g.reason, g.is_marked
+    from json_to_recordset(${JSON.stringify(barred)}::json) as g (id text, hmac text, reason text, is_marked boolean)
+    offset 0
+  ) as given`;
   await tx.all(sql`
     update recruitment.suppression t set reason = given.reason, updated_at = ${tx.now}::timestamptz
     from ${given}
-    where ${tenant(tx)} and t.lifted_at is null and t.hmac = decode(given.hmac, 'hex') and given.is_marked
+    where ${tenant(tx)} and t.lifted_at is null and t.hmac = given.hmac and given.is_marked
       and array_position(${weakest_first}::text[], t.reason) < array_position(${weakest_first}::text[], given.reason)`);
   await tx.all(sql`
     insert into recruitment.suppression (organization_id, id, kind, hmac, reason, by_user_id, created_at)
-    select ${tx.organization_id}, given.id, 'address', decode(given.hmac, 'hex'), given.reason, ${by.user_id}, ${tx.now}::timestamptz
+    select ${tx.organization_id}, given.id, 'address', given.hmac, given.reason, ${by.user_id}, ${tx.now}::timestamptz
     from ${given}
     on conflict do nothing`);
   const entries = await tx.all<{ id: string; holders: string[] }>(sql`
@@ -51,7 +56,7 @@ export async function barAddressesOf(
       limit ${most_at_once}
     ) as holders
     from ${given}
-    join ${suppressions.from} on ${tenant(tx)} and t.lifted_at is null and t.hmac = decode(given.hmac, 'hex')`);
+    join ${suppressions.from} on ${tenant(tx)} and t.lifted_at is null and t.hmac = given.hmac`);
   const others = [...new Set(entries.flatMap(({ holders }) => holders))];
   await refreshBars(tx, await keyedHash(tx, vault), others, by);
   for (const entry of entries) await refreshOthers(tx, entry, { part: entry.holders, noted: null, by });
