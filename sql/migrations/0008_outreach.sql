@@ -474,8 +474,6 @@ create index message_complaints on recruitment.message (organization_id, inbox_i
 create unique index message_sending_unique on recruitment.message (organization_id, inbox_id) where state = 'sending';
 create index message_other_ids on recruitment.message using gin (other_message_ids) where other_message_ids <> '{}';
 create index message_planned on recruitment.message (organization_id, inbox_id) where state = 'planned';
-create index message_refused on recruitment.message (organization_id, campaign_id, bounced_at)
-  where state = 'failed' and bounced_at is not null;
 create index message_sending on recruitment.message (claimed_by) where state = 'sending';
 create index message_sent on recruitment.message (organization_id, campaign_id, sent_at)
   include (bounced_at)
