@@ -21,11 +21,10 @@ export async function applySale(applying: Applying, fact: SaleFact): Promise<Out
   const { external_charge_id, external_customer_id } = fact;
   const ids = [external_charge_id, ...fact.also_known_as, ...(fact.paid_for ?? [])];
   const known = await findKnown(applying, external_charge_id);
-  if (known?.object_id) return done(known.object_id, 'already_recorded');
-  const sent = await saleBy(applying, ids);
-  if (sent) {
-    await know(applying, ids, { object_id: sent.id });
-    return done(sent.id, 'already_recorded');
+  const object_id = known?.object_id ?? (await saleBy(applying, ids))?.id;
+  if (object_id) {
+    await know(applying, ids, { object_id });
+    return done(object_id, 'already_recorded');
   }
   const recorded = await recorder(applying, fact);
   if (recorded === undefined) {

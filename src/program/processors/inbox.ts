@@ -148,7 +148,7 @@ export async function releaseOfSale(
   program_id: string,
   { external_ids, sale_id }: { external_ids: string[]; sale_id: string },
 ): Promise<void> {
-  const named = await tx.all<{ external_id: string; deleted_id: string | null }>(sql`
+  const named = await tx.all<{ external_id: string; event_id: string | null; deleted_id: string | null }>(sql`
     update program.processor_object t set object_id = ${sale_id}, updated_at = ${tx.now}::timestamptz
     from program.processor_object o
     left join program.sale s on s.organization_id = o.organization_id and s.id = o.object_id and s.deleted_at is not null
@@ -156,11 +156,11 @@ export async function releaseOfSale(
       and t.processor = any(${[...billing_processors]}::text[])
       and o.organization_id = t.organization_id and o.program_id = t.program_id and o.processor = t.processor and o.external_id = t.external_id
       and (o.object_id is null or s.id is not null)
-    returning t.external_id, s.id as deleted_id`);
+    returning t.external_id, t.event_id, s.id as deleted_id`);
   await workAgain(
     tx,
     program_id,
-    sql`t.external_object_id = any(${external_ids}) and t.status = 'ignored' and t.reason = 'unattributed'`,
+    sql`t.id = any(${named.map(({ event_id }) => event_id)}) and t.status = 'ignored' and t.reason = 'unattributed'`,
   );
   await release(
     tx,

@@ -12,6 +12,7 @@ export interface Applying {
   tx: Tx;
   program: Program;
   processor: ProcessorName;
+  event_id: string;
   /** When the event happened. */
   occurred_at: string;
   /** The connection, which acts in place of an API key. */
@@ -78,25 +79,26 @@ interface Knowledge {
 
 /** Notes what ids are here, and works on what waited for them. */
 export async function know(applying: Applying, ids: string[], { object_id, state, at }: Knowledge): Promise<void> {
-  const { tx, program, processor } = applying;
+  const { tx, program, processor, event_id } = applying;
   await tx.all(sql`
     insert into program.processor_object as t
-      (organization_id, program_id, processor, external_id, object_id, state, as_of, created_at, updated_at)
+      (organization_id, program_id, processor, external_id, object_id, event_id, state, as_of, created_at, updated_at)
     select
-      ${tx.organization_id}, ${program.id}, ${processor}, g.id, ${object_id}, ${state ?? null}, ${at ?? tx.now}::timestamptz,
+      ${tx.organization_id}, ${program.id}, ${processor}, g.id, ${object_id}, ${event_id}, ${state ?? null}, ${at ?? tx.now}::timestamptz,
       ${tx.now}::timestamptz, ${tx.now}::timestamptz
     from (select distinct g.id from unnest(${ids}::text[]) as g (id) order by g.id) as g
     on conflict (organization_id, program_id, processor, external_id) do update
-    set object_id = excluded.object_id, state = excluded.state, as_of = excluded.as_of, updated_at = excluded.updated_at`);
+    set object_id = excluded.object_id, event_id = excluded.event_id, state = excluded.state, as_of = excluded.as_of, updated_at = excluded.updated_at`);
   await release(tx, program.id, ids);
 }
 
 /** Notes that ids which are not known yet are nothing here, and works on what waited for them. */
-export async function knowNothing({ tx, program, processor }: Applying, ids: string[]): Promise<void> {
+export async function knowNothing({ tx, program, processor, event_id }: Applying, ids: string[]): Promise<void> {
   const noted = await tx.all<{ external_id: string }>(sql`
     insert into program.processor_object as t
-      (organization_id, program_id, processor, external_id, as_of, created_at, updated_at)
-    select ${tx.organization_id}, ${program.id}, ${processor}, g.id, ${tx.now}::timestamptz, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+      (organization_id, program_id, processor, external_id, event_id, as_of, created_at, updated_at)
+    select
+      ${tx.organization_id}, ${program.id}, ${processor}, g.id, ${event_id}, ${tx.now}::timestamptz, ${tx.now}::timestamptz, ${tx.now}::timestamptz
     from (select distinct g.id from unnest(${ids}::text[]) as g (id) order by g.id) as g
     on conflict do nothing
     returning t.external_id`);

@@ -158,7 +158,7 @@ async function apply(
   if (!is_next) return;
   const program = await programs.get(tx, program_id);
   const { processor, occurred_at } = event;
-  const applying = { tx, program, processor, occurred_at, by: connection.id, services };
+  const applying = { tx, program, processor, event_id: event.id, occurred_at, by: connection.id, services };
   const outcome = Array.isArray(read)
     ? await applyFacts(applying, read)
     : 'nobody' in read

@@ -387,3 +387,33 @@ t.test('a refund for a chargeback or a fraud is a dispute that is lost, in any o
       t.equal((await shop.list('refunds')).length, 1);
     }
 });
+
+t.test(
+  'a payment of nobody that a request records by any of its ids has the refunds that were told before',
+  async (t) => {
+    for (const nth of [0, 1, 2]) {
+      const shop = await open();
+      const [txn, customer, invoice] = [fresh('txn'), fresh('cust'), fresh('inv')];
+      const of_nobody = payment(txn, customer, [[invoice, 9_900]]);
+      await shop.tell(chargebee.emit('payment_succeeded', of_nobody));
+      const refund = {
+        ...{
+          id: fresh('txn'),
+          customer_id: customer,
+          type: 'refund',
+          status: 'success',
+          currency_code: 'USD',
+          date: at,
+        },
+        ...{ amount: 900, refunded_txn_id: txn },
+      };
+      await shop.tell(chargebee.emit('payment_refunded', { transaction: refund, customer: { id: customer } }));
+      const external_charge_id = [txn, invoice, `${invoice}_${txn}`][nth];
+      const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
+      await shop.sale({ customer_id, external_charge_id, amount_minor: 9_900 });
+      const isRefunded = async () => (await shop.list('sales'))[0]?.refunded_minor === 900;
+      await eventually(isRefunded, `the refund of ${external_charge_id}`);
+      t.equal((await shop.list('sales')).length, 1);
+    }
+  },
+);

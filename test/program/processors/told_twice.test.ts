@@ -269,3 +269,22 @@ t.test('a payment that is recorded twice before the processor tells its id is sh
   });
   t.match(answer, { status: 409, body: { existing: { external_charge_id: invoice } } });
 });
+
+t.test(
+  'an invoice of nobody that a request records by any of its ids has the refunds that were told before',
+  async (t) => {
+    for (const nth of [0, 1, 2]) {
+      const [customer, invoice, payment, charge] = [fresh('cus'), fresh('in'), fresh('pi'), fresh('ch')];
+      await shop.tell(
+        stripe.emit('invoice.paid', objects.invoice(invoice, customer, { created: at })),
+        stripe.emit('invoice_payment.paid', objects.invoicePayment(invoice, payment)),
+        stripe.emit('charge.succeeded', objects.charge(charge, { payment_intent: payment, customer, created: at })),
+        refundEvent(payment, fresh('re')),
+      );
+      const external_charge_id = [invoice, payment, charge][nth];
+      const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
+      const sale = await shop.sale({ customer_id, external_charge_id, amount_minor: 9_900 });
+      await leaves(t, sale, 3_000, `${external_charge_id}`);
+    }
+  },
+);

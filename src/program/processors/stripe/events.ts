@@ -167,8 +167,11 @@ function charge(object: unknown, { answers }: Occasion): Reading {
   }
   if (answers.includes(undefined))
     return nothing('unknown_payment', 'The account does not know the payment. It may be of another account.');
-  if (listAt(answers[0], 'data').length > 0)
-    return nothing('paid_by_invoice', 'The charge paid an invoice: the sale is that of invoice.paid.');
+  const invoices = new Set(listAt(answers[0], 'data').flatMap((one) => idAt(one, 'invoice') ?? []));
+  const [of] = invoices;
+  if (of !== undefined && invoices.size === 1) return [{ kind: 'alias', of, external_id: id }];
+  if (of !== undefined)
+    return nothing('paid_by_invoice', 'The charge paid invoices: the sales are those of invoice.paid.');
   if (listAt(answers[1], 'data').length > 0)
     return nothing('paid_by_checkout', 'The charge was made by a Checkout Session: the sale is that of its event.');
   return [
