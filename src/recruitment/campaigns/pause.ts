@@ -194,6 +194,7 @@ const slowest_write = '1 hour';
 /**
  * "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. What is older than
  * an hour is counted once, and added to the campaign's row (`counted_to`). To be called with the campaign locked.
+ * @param message_id a message that bounced just now: if its row has no `sent_at`, the bounce proves that it was sent
  */
 const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Promise<Counted> =>
   tx.one<Counted>(sql`
@@ -203,10 +204,10 @@ const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Pro
       from recruitment.campaign c
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
     ), own as (
-      select count(*) as bounced
+      select count(*) as bounced, count(*) filter (where m.sent_at is null) as proved
       from recruitment.message m, campaign
       where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence'
-        and m.sent_at >= campaign.since
+        and coalesce(m.sent_at, campaign.since) >= campaign.since
     ), returned as (
       select
         count(*) as bounced, count(*) filter (where m.bounced_at < campaign.next) as bounced_before,
@@ -227,7 +228,7 @@ const countSince = (tx: Tx, campaign_id: string, message_id: string | null): Pro
       from campaign, accepted, returned
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id} and campaign.next > campaign.counted_to
     )
-    select campaign.sent + accepted.sent + returned.refused as sent, campaign.bounced + own.bounced + returned.bounced as bounced
+    select campaign.sent + accepted.sent + returned.refused + own.proved as sent, campaign.bounced + own.bounced + returned.bounced as bounced
     from campaign, accepted, returned, own`);
 
 const least_sent = 20;

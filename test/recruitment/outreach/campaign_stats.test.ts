@@ -14,6 +14,7 @@ import {
 import { wilson, winnerOf } from '../../../src/recruitment/campaigns/stats.ts';
 import { campaignsDue, sweepCampaign } from '../../../src/recruitment/campaigns/sweep.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
+import { markBounced } from '../../../src/recruitment/sending/record_bounce.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
@@ -222,6 +223,18 @@ t.test('counts every email since the last pause where no bounce is allowed', asy
   for (let nth = 0; nth < 2; nth++) await sent(opened, { state: 'bounced', bounced: true });
   await within(caller, (tx) => guardBounces(tx, campaign.id));
   t.match(await told(opened, 1), [['campaign.paused', { reason: 'bounce_rate', sent: 30, bounced: 2 }]]);
+});
+
+t.test('is paused by the bounce of an email of which nobody knew whether it was sent', async (t) => {
+  const opened = await open();
+  const { caller, campaign } = opened;
+  await rail.query(sql`
+    update recruitment.campaign
+    set bounce_pause_bps = 0, counted_since = now() - interval '1 day', counted_to = now() - interval '1 hour', counted_sent = 2000, counted_bounced = 1
+    where id = ${campaign.id}`);
+  const { id } = await sent(opened, { state: 'unknown' });
+  await within(caller, (tx) => markBounced(tx, rail.services.vault, id, 'blocked'));
+  t.match(await told(opened, 1), [['campaign.paused', { reason: 'bounce_rate', sent: 2001, bounced: 2 }]]);
 });
 
 t.test('is paused by bounces that come before the 20th email', async (t) => {
