@@ -150,12 +150,10 @@ function charge(object: unknown, { answers }: Occasion): Reading {
   const amount_minor = at(object, 'captured') === true ? amountAt(object, 'amount_captured') : 0;
   if (amount_minor <= 0)
     return nothing('not_captured', 'The charge is authorized only. It becomes a sale when it is captured.');
-  if (payment !== undefined && answers.length < 2) {
-    const by_invoice = { 'payment[type]': 'payment_intent', 'payment[payment_intent]': payment };
+  if (payment !== undefined && answers.length === 0)
     return {
       ask: [
-        question('/v1/invoice_payments', by_invoice),
-        question('/v1/checkout/sessions', { payment_intent: payment }),
+        question('/v1/invoice_payments', { 'payment[type]': 'payment_intent', 'payment[payment_intent]': payment }),
       ],
       worth_it_for: {
         external_customer_id: idAt(object, 'customer') ?? null,
@@ -164,7 +162,6 @@ function charge(object: unknown, { answers }: Occasion): Reading {
         payment_ids: [payment, id],
       },
     };
-  }
   if (answers.includes(undefined))
     return nothing('unknown_payment', 'The account does not know the payment. It may be of another account.');
   const invoices = new Set(listAt(answers[0], 'data').flatMap((one) => idAt(one, 'invoice') ?? []));
@@ -172,6 +169,8 @@ function charge(object: unknown, { answers }: Occasion): Reading {
   if (of !== undefined && invoices.size === 1) return [{ kind: 'alias', of, external_id: id }];
   if (of !== undefined)
     return nothing('paid_by_invoice', 'The charge paid invoices: the sales are those of invoice.paid.');
+  if (payment !== undefined && answers.length === 1)
+    return { ask: [question('/v1/checkout/sessions', { payment_intent: payment })] };
   if (listAt(answers[1], 'data').length > 0)
     return nothing('paid_by_checkout', 'The charge was made by a Checkout Session: the sale is that of its event.');
   return [
