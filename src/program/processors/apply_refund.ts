@@ -174,7 +174,7 @@ export async function applyDispute(applying: Applying, fact: Extract<Fact, { kin
 async function openedDispute(
   { tx, program, by, services }: Applying,
   sale: Sale,
-  { external_dispute_id, amount_minor, reason, opened_at }: Extract<Fact, { kind: 'dispute' }>,
+  { external_dispute_id, amount_minor, is_refund, reason, opened_at }: Extract<Fact, { kind: 'dispute' }>,
 ): Promise<Dispute | Problem> {
   const found = await disputeOf(tx, program.id, external_dispute_id);
   if (found) return found;
@@ -182,6 +182,9 @@ async function openedDispute(
   const locked = await lockSale(tx, sale.id);
   const named = await nameDispute(tx, locked.sale, { amount_minor: disputed, at: opened_at }, external_dispute_id);
   if (named) return named;
+  // It is the refund of the dispute then.
+  if (is_refund)
+    await nameRefund(tx, locked.sale, { amount_minor: disputed, at: after(sale, opened_at) }, external_dispute_id);
   const body = definite({ sale_id: sale.id, amount_minor: disputed, external_dispute_id, reason, opened_at });
   return perform<Dispute>(tx, { operation: openOperation, by, services }, { body });
 }

@@ -104,6 +104,8 @@ export type Fact =
       status: 'open' | 'won' | 'lost';
       /** It is closed without having been one: nothing follows unless it is known. */
       only_if_known?: boolean;
+      /** The processor shows it as a refund: a request may have recorded it as one. */
+      is_refund?: boolean;
       reason?: string | undefined;
       opened_at: string;
       at: string;

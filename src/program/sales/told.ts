@@ -22,6 +22,14 @@ const isAlike = (tx: Tx, sale: Pick<Sale, 'id'>, { amount_minor, at }: Alike, ti
 
 const refunded_at = sql`coalesce(t.refunded_at, t.created_at)`;
 const isTold = sql`exists (select from program.processor_object o where o.organization_id = t.organization_id and o.object_id = t.id)`;
+/** The refund of a dispute is told with that. */
+const isToldRefund = sql`(
+  ${isTold}
+  or exists (
+    select from program.dispute d join program.processor_object o on o.organization_id = d.organization_id and o.object_id = d.id
+    where d.organization_id = t.organization_id and d.refund_id = t.id
+  )
+)`;
 
 /**
  * Gives the processor's id to a refund that stands and that a request recorded without one.
@@ -62,7 +70,7 @@ export async function nameDispute(
 export async function refuseToldRefund(tx: Tx, sale: Sale, { amount_minor, refunded_at: at = tx.now }: NewRefund) {
   // Whoever names no amount asks for what is left.
   if (amount_minor === undefined) return;
-  const where = sql`${isAlike(tx, sale, { amount_minor, at }, refunded_at)} and t.reversed_at is null and ${isTold}`;
+  const where = sql`${isAlike(tx, sale, { amount_minor, at }, refunded_at)} and t.reversed_at is null and ${isToldRefund}`;
   const told = await refunds.find(tx, where);
   if (told) throw alreadyTold('refund', told.external_refund_id, told);
 }

@@ -417,3 +417,51 @@ t.test(
     }
   },
 );
+
+t.test('a refund for a chargeback that a request tells too, without an id, counts once', async (t) => {
+  for (const is_requested_first of [true, false]) {
+    const shop = await open();
+    const [invoice_id, payment_id, external_customer_id] = [fresh('inv'), fresh('txn'), fresh('cust')];
+    await shop.customer({ partner_id: shop.partner_of.id, external_customer_id });
+    await shop.tell(
+      chargebee.emit('payment_succeeded', payment(payment_id, external_customer_id, [[invoice_id, 10_000]])),
+    );
+    const [sale] = (await shop.list('sales')) as [Json];
+    const content = refundOf(payment_id, external_customer_id, 3_000, invoice_id);
+    content.transaction.linked_credit_notes[0].cn_reason_code = 'fraudulent';
+    const tell = () => shop.tell(chargebee.emit('payment_refunded', content));
+    const refunded_at = new Date(at * 1_000).toISOString();
+    const request = () =>
+      shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, { amount_minor: 3_000, refunded_at });
+    if (!is_requested_first) await tell();
+    t.equal((await request()).status, is_requested_first ? 200 : 409);
+    if (is_requested_first) await tell();
+    t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 3_000 });
+    const [{ refund_id }] = (await shop.list('disputes', 'status=lost')) as [Json];
+    t.match(await shop.list('refunds'), [{ id: refund_id, external_refund_id: content.transaction.id }]);
+  }
+});
+
+t.test(
+  'an invoice of nobody that is paid in two parts and that a request records has the refunds of both',
+  async (t) => {
+    const shop = await open();
+    const [customer, invoice, other] = [fresh('cust'), fresh('inv'), fresh('txn')];
+    const parts = [fresh('txn'), fresh('txn')].map((txn) => ({
+      txn,
+      part: payment(txn, customer, [[invoice, 5_000]]),
+    }));
+    for (const { txn, part } of parts) {
+      await shop.tell(chargebee.emit('transaction_created', part));
+      await shop.tell(chargebee.emit('payment_succeeded', part));
+      await shop.tell(chargebee.emit('payment_refunded', refundOf(txn, customer, 400)));
+    }
+    const stranger = chargebee.emit('payment_succeeded', payment(other, fresh('cust'), [[fresh('inv'), 5_000]]));
+    await shop.tell(stranger);
+    const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
+    await shop.sale({ customer_id, external_charge_id: invoice, amount_minor: 10_000 });
+    await eventually(async () => (await shop.list('sales'))[0]?.refunded_minor === 800, 'both refunds');
+    t.equal((await shop.list('sales')).length, 1);
+    t.match(await shop.outcomeOf(stranger), { reason: 'unattributed' });
+  },
+);

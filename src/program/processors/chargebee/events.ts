@@ -130,7 +130,7 @@ interface PartOfRefund {
   id: string;
   of: string;
   amount: number;
-  /** Why it is none that a merchant gave: a bank took it back. */
+  /** The reason for which a bank took it back, where no merchant gave it. */
   lost_by: string | undefined;
 }
 
@@ -169,7 +169,15 @@ function refund(content: unknown, { at: time }: Occasion): Reading {
     const taken = { of, amount_minor: amount, currency: textAt(transaction, 'currency_code'), at: time };
     return lost_by === undefined
       ? { kind: 'refund', external_refund_id: id, ...taken, status: 'succeeded', refunded_at: made_at }
-      : { kind: 'dispute', external_dispute_id: id, ...taken, status: 'lost', reason: lost_by, opened_at: made_at };
+      : {
+          kind: 'dispute',
+          external_dispute_id: id,
+          ...taken,
+          status: 'lost',
+          is_refund: true,
+          reason: lost_by,
+          opened_at: made_at,
+        };
   });
 }
 

@@ -27,7 +27,8 @@ function movementsOf(transaction: unknown): Movement[] {
   const moved = { about: [id], of: paymentOf(transaction) ?? null, currency };
   if (type === 'refund')
     return partsOfRefund(transaction).map((part) => ({
-      ...{ kind: 'refund', ids: [part.id], about: [id], of: part.of, currency, amount_minor: part.amount },
+      kind: part.lost_by ? 'dispute' : 'refund',
+      ...{ ids: [part.id], about: [id], of: part.of, currency, amount_minor: part.amount },
     }));
   if (type === 'payment_reversal') return [{ kind: 'dispute', ids: [id], ...moved, amount_minor }];
   if (type !== 'payment') return [];
