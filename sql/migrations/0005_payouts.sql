@@ -458,7 +458,7 @@ create table program.processor_object (
 );
 comment on table program.processor_object is 'The ids of a billing processor that are known, and what they are here.';
 comment on column program.processor_object.object_id is 'The sale, refund, dispute or customer. Null: known, and nothing here, such as a charge without a partner.';
-comment on column program.processor_object.event_id is 'The event that told it last: it is worked on again when a request records what was nobody''s.';
+comment on column program.processor_object.event_id is 'An event that told it. It is worked on again, with others of its customer, when a request records what was nobody''s.';
 comment on column program.processor_object.state is 'The last state of it at the processor that was taken over.';
 comment on column program.processor_object.as_of is 'The time of the event that told the state: an earlier one changes nothing.';
 create index processor_object_by_object on program.processor_object (organization_id, object_id);

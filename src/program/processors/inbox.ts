@@ -160,7 +160,11 @@ export async function releaseOfSale(
   await workAgain(
     tx,
     program_id,
-    sql`t.id = any(${named.map(({ event_id }) => event_id)}) and t.status = 'ignored' and t.reason = 'unattributed'`,
+    // An id names one of the events that told it: others of its customer may know the payment by further ids.
+    sql`t.status = 'ignored' and t.reason = 'unattributed' and t.queue in (
+      select e.queue from program.processor_event e
+      where e.organization_id = t.organization_id and e.id = any(${named.map(({ event_id }) => event_id)})
+    )`,
   );
   await release(
     tx,
