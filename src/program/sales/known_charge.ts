@@ -1,4 +1,4 @@
-/** Payments that requests and a connected billing processor both tell of, maybe by different ids: see ../processors/README.md. */
+/** Payments that requests and a billing processor both tell of, maybe by different ids: see ../processors/README.md. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';

@@ -14,7 +14,7 @@ export const textAt = (value: unknown, ...path: (string | number)[]): string | u
   return typeof found === 'string' && found !== '' ? found : undefined;
 };
 
-/** What is told by the texts of others, which may be names that every object has, such as `constructor`. */
+/** Makes a table that is read by the texts of others, which may be names that every object has, such as `constructor`. */
 export const table = <Value>(values: Record<string, Value>): Readonly<Record<string, Value>> =>
   Object.assign(Object.create(null), values);
 

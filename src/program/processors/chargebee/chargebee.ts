@@ -167,7 +167,7 @@ async function events(account: Account, since: string, from: string | null): Pro
   return pageOfEvents(account, Math.floor(Date.parse(since) / 1000) - 1, from);
 }
 
-/** Oldest first, after a time in Unix seconds. */
+/** Lists events, oldest first, after a time in Unix seconds. */
 async function pageOfEvents(
   account: Account,
   after: number,
@@ -185,18 +185,21 @@ async function pageOfEvents(
   };
 }
 
-/** Events are asked for by the transaction that they are about, from the day before it on: Chargebee has no other list of them. */
+/** The pages that an event is looked for in: it happened within minutes of its transaction. */
+const most_pages = 50;
+
+/** Looks for the event of a transaction among those from an hour before it on: Chargebee has no other list of them. */
 async function find(account: Account, external_id: string): Promise<unknown[]> {
   const transaction = await transactionOf(account, external_id);
   const [id, date] = [textAt(transaction, 'id'), numberAt(transaction, 'date')];
   if (id === undefined || date === 0) return [];
   let from: string | null = null;
-  do {
-    const page: Page = await pageOfEvents(account, date - 86_400, from, { 'event_type[is]': 'payment_succeeded' });
+  for (let nth = 0; nth < most_pages; nth++) {
+    const page: Page = await pageOfEvents(account, date - 3_600, from, { 'event_type[is]': 'payment_succeeded' });
     const found = page.events.filter((event) => textAt(event, 'content', 'transaction', 'id') === id);
-    if (found.length > 0) return found;
+    if (found.length > 0 || page.next === null) return found;
     from = page.next;
-  } while (from !== null);
+  }
   return [];
 }
 
