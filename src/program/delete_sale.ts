@@ -11,7 +11,7 @@ import { as_before, correctTiersAfter } from './late_sale.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { placeIn } from './sales/decision.ts';
 import { deleteDisputes } from './sales/dispute.ts';
-import { isAfter, type Place, placeOfRow } from './sales/place.ts';
+import { placeOfRow } from './sales/place.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import { emitUpdated, followStatus, isAttributed, lockSale, type Sale, sales } from './sales/sale.ts';
 
@@ -53,25 +53,25 @@ const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Cust
       order by s.occurred_at limit 1)
     where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
-/** The next sale is the first in place of a first one that is deleted; those after any are corrected where their place decides otherwise now. */
+/** The earliest sale that is left is the first in place of a first one that is deleted; those after any are corrected where their place decides otherwise now. */
 async function correctAfterDeletion(tx: Tx, sale: Sale, customer: Customer): Promise<void> {
-  const after = placeIn(sale);
-  const next = await nextOf(tx, customer, after);
-  const first = sale.is_first_sale && next ? await makeFirst(tx, next.id) : undefined;
+  const first = sale.is_first_sale ? await makeEarliestFirst(tx, customer) : undefined;
   const moved_from = sale.is_first_sale ? await bindAnew(tx, customer, first) : null;
-  if (next) await correctLaterStep(tx, { customer_id: customer.id, after, ...as_before, moved_from });
+  // The first one may be earlier than what is deleted: it came late, when that was settled.
+  const after = first ? { at: first.occurred_at, charge: '' } : placeIn(sale);
+  await correctLaterStep(tx, { customer_id: customer.id, after, ...as_before, moved_from });
   if (isAttributed(sale)) await correctTiersAfter(tx, sale);
 }
 
-const nextOf = (tx: Tx, { id }: Customer, after: Place) =>
-  tx.maybe<{ id: string }>(sql`
+/** @returns undefined where no sale is left */
+async function makeEarliestFirst(tx: Tx, { id }: Customer): Promise<Sale | undefined> {
+  const earliest = await tx.maybe<{ id: string }>(sql`
     select t.id from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${id} and t.deleted_at is null and ${isAfter(after)}
+    where ${tenant(tx)} and t.customer_id = ${id} and t.deleted_at is null
     order by ${placeOfRow()}
     limit 1`);
-
-async function makeFirst(tx: Tx, id: string): Promise<Sale> {
-  const first = await sales.update(tx, id, { is_first_sale: true });
+  if (!earliest) return undefined;
+  const first = await sales.update(tx, earliest.id, { is_first_sale: true });
   if (isAttributed(first)) emitUpdated(tx, first);
   return first;
 }

@@ -63,6 +63,27 @@ t.test('what is paid stays as it is', async (t) => {
   t.same(await earned(), [[true, [1_000]]]);
 });
 
+t.test('the earliest sale that is left is the first, also one that came late, when the deleted one was settled', async (t) => {
+  for (const settled of ['on hold', 'paid']) {
+    for (const has_third of [false, true]) {
+      const { shop, customer, sell, earned } = await open();
+      const second = await sell(2);
+      const [commission] = (await shop.commissionsOf(second)) as [Json];
+      if (settled === 'paid') await shop.pay(commission);
+      else await shop.merchant.post(`/v1/commissions/${commission.id}/hold`, {});
+      const late = await sell(1);
+      t.equal(late.is_first_sale, false);
+      const third = has_third ? [[false, [1_000]]] : [];
+      if (has_third) await sell(3);
+      await shop.merchant.delete(`/v1/sales/${second.id}`);
+      t.same(await earned(), [[true, [5_000]], ...third], settled);
+      t.equal((await shop.merchant.get(`/v1/customers/${customer.id}`)).converted_at, late.occurred_at);
+      await sell(4);
+      t.same(await earned(), [[true, [5_000]], ...third, [false, [1_000]]], settled);
+    }
+  }
+});
+
 t.test('a payment that is deleted makes room for another under a limit', async (t) => {
   const { shop, sell, earned } = await open();
   const sales = [];
@@ -143,6 +164,26 @@ t.test('the coupon of the sale that is the first then counts', async (t) => {
       `${name} ${name} by customer`,
       `${name} coupon coupon`,
     ]);
+  }
+});
+
+t.test('the coupon of the earliest sale that is left counts, and none of a later one', async (t) => {
+  for (const has_third of [false, true]) {
+    for (const late_coupon of [false, true]) {
+      const { shop, one, other, sell, credited, deletes } = await openCoupons();
+      const second = await sell(2, one);
+      await shop.pay((await shop.commissionsOf(second))[0] as Json);
+      const late = await sell(1, late_coupon ? other : undefined);
+      t.match(late, { is_first_sale: false, partner_id: one.id });
+      if (has_third) await sell(3, late_coupon ? one : other);
+      await deletes(second);
+      const name = late_coupon ? 'other' : 'own';
+      t.same(await credited(), [
+        late_coupon ? 'other other coupon by coupon' : 'own own by customer',
+        ...(has_third ? [`${name} ${name} by customer`] : []),
+        late_coupon ? 'other coupon coupon' : 'own api',
+      ]);
+    }
   }
 });
 
