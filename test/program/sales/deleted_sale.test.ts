@@ -63,7 +63,7 @@ t.test('what is paid stays as it is', async (t) => {
   t.same(await earned(), [[true, [1_000]]]);
 });
 
-t.test('the earliest sale that is left is the first, also one that came late, when the deleted one was settled', async (t) => {
+t.test('the earliest sale that is left is the first, also one before the deleted one', async (t) => {
   for (const settled of ['on hold', 'paid']) {
     for (const has_third of [false, true]) {
       const { shop, customer, sell, earned } = await open();
