@@ -192,7 +192,9 @@ comment on column recruitment.campaign.pause_reason is 'The reason of the pause,
 comment on column recruitment.campaign.counted_since is
   'Since when sent and bounced emails are counted, for the limit of bounces: the launch, or the last pause.';
 comment on column recruitment.campaign.counted_to is
-  'Up to when they are counted in `counted_sent` and `counted_bounced`: of emails that were sent since `counted_since`. Null: none is.';
+  'Before when they are counted in `counted_sent` and `counted_bounced`: of emails that were sent since `counted_since`. Null: none is.';
+comment on column recruitment.campaign.counted_sent is 'How many emails were accepted, and refused by the server for a dead address or a block.';
+comment on column recruitment.campaign.counted_bounced is 'How many emails bounced, or were refused by the server: dead addresses and blocks.';
 comment on column recruitment.campaign.is_unscheduling is
   'Whether a job still takes the times of its sequences, which a change has made void: until then it sends nothing.';
 create index campaign_by_brand on recruitment.campaign (organization_id, brand_id, id);
