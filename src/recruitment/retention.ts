@@ -1,4 +1,7 @@
-/** Finds who keeps personal data, imports and what searches found for too long. Loaded by each worker: `purge.ts` deletes them. */
+/**
+ * Finds who keeps personal data, imports and what searches found for too long, which `purge.ts` deletes. Deletes itself only what a restore left
+ * (`sent_before`), of all organizations. Loaded by each worker.
+ */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import type { Retention } from '../core/resource/services.ts';
@@ -59,6 +62,6 @@ export const expired = (at: string) => sql`(
   and t.invited_at is null and t.signed_up_at is null and t.partner_id is null and t.deal_id is null
   and t.created_at < least(${at}::timestamptz, now()) - make_interval(days => least(b.retention_days, ${most_retention_days})))`;
 
-/** Forgets what can have no turn any more. */
+/** Deletes from `sent_before`, which holds emails that were found in Sent after a restore, those whose turn cannot come again. */
 export const forgetSentBefore = (tx: Tx): Promise<object[]> =>
   tx.all(sql`delete from recruitment.sent_before t where t.created_at < now() - interval '180 days'`);
