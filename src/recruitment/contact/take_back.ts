@@ -37,10 +37,14 @@ export async function takeBack(tx: Tx, vault: Vault, message_id: string, others:
   await refreshBars(tx, await keyedHash(tx, vault), [...ids], by, 'mistake');
 }
 
-/** An unsubscribe that another message of the prospect asks for as well is classified by that one. */
+/**
+ * An unsubscribe that another message of the prospect asks for as well is classified by that one.
+ * The order is by `received_at` because the index `message_by_purpose` has it: which of several is taken makes no difference.
+ */
 const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
   tx.all(sql`
-    update recruitment.suppression t set source_message_id = other.id
+    update recruitment.suppression t
+    set source_message_id = other.id
     from recruitment.message m
     cross join lateral (
       select o.id
@@ -50,7 +54,9 @@ const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
       order by o.received_at, o.id
       limit 1
     ) as other
-    where m.organization_id = ${tx.organization_id} and m.id = ${message_id} and ${tenant(tx)} and t.source_message_id = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
+    where m.organization_id = ${tx.organization_id} and m.id = ${message_id}
+      and ${tenant(tx)} and t.source_message_id = ${message_id}
+      and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
 /** Subscribes prospects again whom no entry unsubscribes any more, on an address that they hold or were written to. */
 export const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
