@@ -236,8 +236,8 @@ t.test('policies, privileges and partitions that are gone are found, and a clock
   await rail.query(sql`revoke select on webhooks.endpoint from rail_api`);
   const weeks = await rail.query<{ name: string }>(sql`
     select c.oid::regclass::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'webhooks.attempt'::regclass and c.relname ~ 'attempt_\\d{8}$' order by c.relname desc limit 4`);
-  t.equal(weeks.length, 4);
+    where i.inhparent = 'webhooks.attempt'::regclass and c.relname ~ 'attempt_\\d{8}$' and right(c.relname, 8)::date >= current_date + 7`);
+  t.ok(weeks.length > 2);
   const client = await connect(t);
   for (const { name } of weeks) await client.query(`drop table ${name}`);
   await rail.query(sql`
