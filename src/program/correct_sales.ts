@@ -107,8 +107,11 @@ async function correctSale(tx: Tx, program: Program, sale: Sale, owner: Owner): 
       if (sale.coupon_id !== null) await sales.update(tx, sale.id, { coupon_id: null });
       await noteDecision(tx, sale, byCustomer(candidates, customer));
     }
-    const after = customer && has_other_visit ? await followVisit(tx, sale, customer) : sale;
-    if (facts) await correctRule(tx, program, after, { before: sale, customer, facts });
+    // A sale without facts keeps a commission from before, with its rate and link.
+    if (facts) {
+      const after = customer && has_other_visit ? await followVisit(tx, sale, customer) : sale;
+      await correctRule(tx, program, after, { before: sale, customer, facts });
+    }
   }
   await followDisputes(tx, sale.id);
 }

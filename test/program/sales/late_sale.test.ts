@@ -207,6 +207,27 @@ t.test('later sales came by the link that their customer came by, if by any', as
   }
 });
 
+t.test('a sale that keeps its commission from before it was moved by hand and back keeps its link too', async (t) => {
+  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  const { shop, partner } = await open([{}]);
+  const link = await shop.link(partner, { rate_override: { rate_type: 'percent', rate_value: 5_000 } });
+  const click = await shop.click(partner, { value: link.value });
+  const of = { external_customer_id: fresh('cus') };
+  const later = await shop.sale({ ...of, partner_id: partner.id, occurred_at: inHours(2) });
+  const [commission] = (await shop.commissionsOf(later)) as [Json];
+  await shop.lock(commission);
+  for (const { id } of [await shop.partner(), partner])
+    await merchant.patch(`/v1/sales/${later.id}`, { partner_id: id });
+  await shop.lock(commission, false);
+  const late = await shop.sale({ ...of, click_id: click.id, occurred_at: inHours(1) });
+  t.match(late, { link_id: link.id, commissions: [{ amount_minor: 5_000 }] });
+  t.match(await merchant.get(`/v1/sales/${later.id}`), { link_id: null, referral_id: null });
+  t.equal(
+    (await amountsOf(shop, later)).reduce((total, amount) => total + amount, 0),
+    2_000,
+  );
+});
+
 t.test('max_payments counts what was paid as of the time of the sale', async (t) => {
   const rules = [{ name: 'Once', max_payments: 1, rate_value: 5_000, priority: 10 }, { rate_value: 1_000 }];
   const { shop, buys, customer } = await open(rules);
