@@ -124,7 +124,7 @@ async function followVisit(tx: Tx, sale: AttributedSale, customer: Customer): Pr
   return (await sales.update(tx, sale.id, { link_id, referral_id })) as AttributedSale;
 }
 
-/** Whoever is credited is so as the partner of the customer. */
+/** Says that whoever is credited is so as the partner of the customer. */
 const byCustomer = (candidates: Candidates, { partner_id }: Customer): Pick<Decision, 'by' | 'candidates'> => ({
   by: 'customer',
   candidates: { ...candidates, customer: partner_id },
@@ -137,7 +137,10 @@ interface Crediting {
   coupon_id?: string;
 }
 
-/** Credits a later sale to the partner whose the customer was by then: one of another partner, or one that named the customer before they were known. */
+/**
+ * Credits a sale to the partner whose the customer is: one of another partner, also the first one by its coupon, or one that named the customer before
+ * they were known.
+ */
 async function creditCustomers(
   tx: Tx,
   program: Program,
@@ -168,7 +171,7 @@ async function creditCustomers(
 }
 
 /**
- * After the first sale of a customer is deleted, ends what its coupon made of them, and binds them by the coupon of the sale that is the first then.
+ * Ends what the coupon of a customer's first sale, which is deleted, made of them, and binds them by the coupon of the sale that is the first then.
  * @param customer locked
  * @param first locked after the customer; undefined where no sale is left
  * @returns the partner whose the customer was until now, if they are another one's

@@ -53,7 +53,10 @@ const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Cust
       order by s.occurred_at limit 1)
     where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
-/** The earliest sale that is left is the first in place of a first one that is deleted; those after any are corrected where their place decides otherwise now. */
+/**
+ * Makes the earliest sale that is left the first in place of a first one that is deleted, and corrects those after any where their place decides
+ * otherwise now.
+ */
 async function correctAfterDeletion(tx: Tx, sale: Sale, customer: Customer): Promise<void> {
   const first = sale.is_first_sale ? await makeEarliestFirst(tx, customer) : undefined;
   const moved_from = sale.is_first_sale ? await bindAnew(tx, customer, first) : null;

@@ -32,7 +32,7 @@ export const correctLaterSales = (tx: Tx, later: LaterSales): void =>
     ...later,
   });
 
-/** The same after a refund, where the sales that rules paid for are others than before. */
+/** Has the sales after a refund corrected, where the sales that rules paid for are others than before. */
 export async function correctSalesAfterRefund(tx: Tx, before: Sale, after: Sale, refunded_at: string): Promise<void> {
   if ((before.status === 'refunded') !== (after.status === 'refunded'))
     await correctSalesAfter(tx, after, { at: refunded_at, charge: '' });
@@ -47,7 +47,7 @@ async function correctSalesAfter(tx: Tx, { customer_id }: Sale, after: Place): P
   if (later) correctLaterSales(tx, { customer_id, after, ...as_before });
 }
 
-/** The same after a correction: the partner of a sale, whether anything is left of it, and the revenue of a month count for later sales too. */
+/** Has the sales after one that is corrected follow it: its partner, whether anything is left of it, and the revenue of a month count for them too. */
 export async function correctSalesAfterCorrection(tx: Tx, before: Sale, after: AttributedSale): Promise<void> {
   const reassigned = before.partner_id !== after.partner_id;
   if (reassigned && isAttributed(before)) await correctTiersAfter(tx, before);

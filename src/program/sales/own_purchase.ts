@@ -31,7 +31,7 @@ export async function ownPurchaseBy(
   return click?.own_of === partner_id ? { partner_id, matched: 'referral' } : undefined;
 }
 
-/** The same for a recorded sale: by the email address that the customer has now, or as it was recorded. */
+/** Returns the match of a recorded sale: by the email address that the customer has now, or as it was recorded. */
 export async function ownPurchaseOf(
   tx: Tx,
   program: Program,

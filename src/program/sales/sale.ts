@@ -96,7 +96,8 @@ export async function lockSale(
 }
 
 /**
- * "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a correction or a reversal leaves something again, or the sale is deleted.
+ * Has the customer follow the status of a sale. "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a
+ * correction or a reversal leaves something again, or the sale is deleted.
  */
 export async function followStatus(tx: Tx, customer: Customer | undefined, before: Sale, after: Sale): Promise<void> {
   if (!customer || after.status === before.status) return;
