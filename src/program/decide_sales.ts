@@ -354,7 +354,7 @@ async function decideOne(
             tx,
             program,
             { ...attribution, ...(referred ? { referral: referred.referral } : {}) },
-            fieldsOfNew(body, buyer.id, tx.now),
+            fieldsOfNew(body, credit, buyer.id, tx.now),
           )
         : undefined;
     return { ...decided, item: { nth, body, request_id: request_id ?? null }, buyer, made };

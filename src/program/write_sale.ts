@@ -153,7 +153,7 @@ async function writeBuyer(tx: Tx, { id }: Buyer, { program, body, payer, credit,
   const { attribution, place, binding } = credit;
   const referral = credit.payer.referred?.referral;
   if (!customer) {
-    const fields = fieldsOfNew(body, id, tx.now);
+    const fields = fieldsOfNew(body, credit, id, tx.now);
     if (!referral) return createCustomer(tx, program, attribution as Attribution, fields);
     return createCustomerOfReferral(tx, program, { ...(attribution as Attribution), referral }, fields);
   }
@@ -176,10 +176,15 @@ export const firstPayment = (customer: Customer, { external_subscription_id, occ
  * What a sale says of its new customer. It is the customer of the click's referral, also where another partner than the click's is credited: the next
  * sale by the click is of the same customer.
  */
-export function fieldsOfNew(body: NewSale, id: string, now: string): CustomerFields & { id: string } {
+export function fieldsOfNew(
+  body: NewSale,
+  { binding }: Credit,
+  id: string,
+  now: string,
+): CustomerFields & { id: string } {
   const { external_subscription_id, occurred_at } = body;
-  const known = { status: 'active' as const, converted_at: occurred_at ?? now, known_from: occurred_at };
-  return { ...describedCustomer(body), id, external_subscription_id, ...known };
+  const paid = { status: 'active' as const, converted_at: occurred_at ?? now };
+  return { ...describedCustomer(body), id, external_subscription_id, ...paid, ...binding };
 }
 
 /** Returns the referral that the first payment of a customer converts. */

@@ -179,7 +179,10 @@ export interface CustomerFields {
   /** False: a browser says so. */
   verified?: boolean | undefined;
   /** The time of the sale that records the customer, if it was sent with one. */
-  known_from?: string | undefined;
+  known_from?: string | null | undefined;
+  /** Whose the customer would be without the coupon of the sale that records them. */
+  origin_partner_id?: string | null | undefined;
+  origin_tracked_by?: string | null | undefined;
   metadata?: Customer['metadata'] | undefined;
 }
 

@@ -97,8 +97,8 @@ export function creditBy(claim: Claim, { payer, as_of, place, candidates, own_pu
  */
 async function payerAsOf(tx: Tx, program: Program, claim: Claim, payer: Payer, place: CustomerPlace): Promise<Payer> {
   const { customer, click } = payer;
-  if (customer && place.origin) return { ...payer, customer: { ...customer, ...place.origin } };
-  if (!customer || !place.is_before_customer) return payer;
+  if (!customer) return payer;
+  if (!place.is_before_customer) return place.origin ? { ...payer, customer: { ...customer, ...place.origin } } : payer;
   if (!click) return {};
   const { referred, expired } = await referredBy(tx, program, click, { at: claim.occurred_at });
   return { click, ...(referred && !expired ? { referred } : {}) };
@@ -122,7 +122,7 @@ function bindingOf(
   { origin, is_before_customer, is_first_sale, has_later }: CustomerPlace,
   chosen: Attribution | undefined,
 ): Binding {
-  if (!customer) return { known_from: occurred_at ?? null };
+  if (!customer) return { known_from: occurred_at ?? null, ...originBy(as_of, chosen) };
   const { coupon_id = null, partner, tracked_by } = chosen ?? {};
   if (is_before_customer) {
     if (!partner || !is_first_sale) return {};
@@ -134,7 +134,7 @@ function bindingOf(
         coupon_id,
         known_from: occurred_at ?? null,
       },
-      ...{ referral_id: referral?.id ?? null, link_id: referral?.link_id ?? null, ...no_origin },
+      ...{ referral_id: referral?.id ?? null, link_id: referral?.link_id ?? null, ...originBy(as_of, chosen) },
     };
   }
   if (has_later && customer.tracked_by === 'manual') return {};
@@ -152,6 +152,12 @@ function bindingOf(
 }
 
 export const no_origin = { origin_partner_id: null, origin_tracked_by: null };
+
+/** Returns whose a customer whom a sale records would be without its coupon: the referral's partner's. */
+const originBy = ({ referred }: Payer, chosen: Attribution | undefined) =>
+  chosen?.coupon_id && referred
+    ? { origin_partner_id: referred.partner.id, origin_tracked_by: referred.referral.tracked_by }
+    : no_origin;
 
 /** The partner who is credited if the sale is none that comes late, and is nobody's own purchase. */
 export const likelyPartner = (

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Json, startRail } from '../../harness.ts';
-import { openShop } from '../../shop.ts';
+import { fresh, openShop } from '../../shop.ts';
 
 const rail = await startRail();
 
@@ -149,6 +149,46 @@ t.test('a coupon of a deleted sale has made the customer nobody else', async (t)
   await sell(3);
   t.same(await credited(), ['own own by customer', 'own own by customer', 'own api']);
 });
+
+t.test("a customer whom a deleted sale recorded by a coupon is their referral's partner's", async (t) => {
+  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  for (const recorded of ['alone', 'in bulk', 'late']) {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const [own, other] = [await shop.partner(), await shop.partner()];
+    const of = { external_customer_id: fresh('cus'), program_id: shop.program_id };
+    const amount = { amount_minor: 10_000, currency: 'USD', external_charge_id: fresh('charge') };
+    const clicked = { ...of, ...amount, click_id: (await shop.click(own)).id, occurred_at: inHours(1) };
+    const named = { ...clicked, coupon_external_id: (await shop.coupon({ partner_id: other.id })).external_id };
+    const further = (fields?: Json) => shop.sale({ ...of, occurred_at: inHours(2), ...fields });
+    if (recorded === 'late') await further({ partner_id: other.id });
+    if (recorded === 'in bulk') await shop.merchant.post('/v1/sales/bulk', [named]);
+    else await shop.sale(named);
+    if (recorded !== 'late') await further();
+    const [first, second] = (await shop.list('sales')).sort((one, two) => (one.occurred_at < two.occurred_at ? -1 : 1));
+    t.match([first, second], [{ partner_id: other.id }, { partner_id: other.id }], recorded);
+    await shop.merchant.delete(`/v1/sales/${first?.id}`);
+    const [customer] = await shop.list('customers');
+    t.match(customer, { partner_id: own.id, tracked_by: 'link', coupon_id: null }, recorded);
+    // A sale that named its partner itself stays theirs.
+    const earner = recorded === 'late' ? other : own;
+    t.match(await shop.list('sales'), [{ partner_id: earner.id, is_first_sale: true }], recorded);
+    t.match(await shop.commissionsOf(second as Json), [{ partner_id: earner.id, amount_minor: 2_000 }], recorded);
+  }
+});
+
+t.test(
+  "a late sale of before a customer was known credits nobody, also where a coupon had hidden their referral's partner",
+  async (t) => {
+    const { shop, own, one } = await openCoupons();
+    const of = { external_customer_id: fresh('cus'), click_id: (await shop.click(own)).id };
+    const { external_id: coupon_external_id } = await shop.coupon({ partner_id: one.id });
+    const first = await shop.sale({ ...of, coupon_external_id, occurred_at: new Date().toISOString() });
+    t.equal(first.partner_id, one.id);
+    const late = await shop.sale({ ...of, click_id: undefined, occurred_at: '2026-03-01T10:00:00.000Z' });
+    t.match(late, { partner_id: null, customer_id: null });
+  },
+);
 
 t.test('the coupon of the sale that is the first then counts', async (t) => {
   for (const own_coupon of [false, true]) {
