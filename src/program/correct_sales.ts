@@ -30,7 +30,7 @@ import {
 } from './late_sale.ts';
 import { partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
-import { no_origin } from './sales/credit.ts';
+import { boundBy, unboundTo } from './sales/credit.ts';
 import { type Candidates, type Decision, type PlaceFacts, placeIn, undecided } from './sales/decision.ts';
 import { ownPurchaseOf } from './sales/own_purchase.ts';
 import { isAfter, isSettled, type Place, placeOfRow } from './sales/place.ts';
@@ -191,7 +191,7 @@ async function unbind(tx: Tx, customer: Customer): Promise<Customer> {
     select t.origin_partner_id as partner_id, t.origin_tracked_by as tracked_by from program.customer t
     where ${tenant(tx)} and t.id = ${customer.id}`);
   if (partner_id === null) return customer;
-  return customers.update(tx, customer.id, { partner_id, tracked_by, coupon_id: null, ...no_origin });
+  return customers.update(tx, customer.id, unboundTo({ partner_id, tracked_by }));
 }
 
 async function bindByCoupon(tx: Tx, customer: Customer, first: Sale): Promise<Customer> {
@@ -203,8 +203,7 @@ async function bindByCoupon(tx: Tx, customer: Customer, first: Sale): Promise<Cu
   if (!partner || (isAttributed(first) && (await hasSettled(tx, first)))) return customer;
   const program = await programs.get(tx, customer.program_id);
   if (await ownPurchaseOf(tx, program, { ...first, partner_id }, customer)) return customer;
-  const origin = { origin_partner_id: customer.partner_id, origin_tracked_by: customer.tracked_by };
-  const bound = await customers.update(tx, customer.id, { partner_id, tracked_by: 'coupon', coupon_id, ...origin });
+  const bound = await customers.update(tx, customer.id, boundBy(coupon_id, partner_id, customer));
   const candidates = { ...decision.candidates, customer: customer.partner_id };
   if (first.partner_id !== partner_id)
     await creditCustomers(tx, program, first, { customer: bound, candidates, coupon_id });

@@ -29,7 +29,7 @@ export const deleteSaleOperations: Operation[] = [
       const { sale, customer } = await lockSale(tx, params.id);
       await sales.update(tx, sale.id, { deleted_at: tx.now });
       if (customer) await moveConversion(tx, sale, customer);
-      await followStatus(tx, customer, sale, { ...sale, status: 'paid' });
+      await followStatus(tx, customer, sale, { status: 'paid' });
       await deleteRefunds(tx, sale);
       await deleteDisputes(tx, sale);
       if (isAttributed(sale)) {

@@ -138,20 +138,25 @@ function bindingOf(
     };
   }
   if (has_later && customer.tracked_by === 'manual') return {};
-  if (coupon_id && partner) {
-    const { partner_id, tracked_by: before } = origin ?? customer;
-    return {
-      coupon_id,
-      partner_id: partner.id,
-      tracked_by: 'coupon',
-      origin_partner_id: partner_id,
-      origin_tracked_by: before,
-    };
-  }
-  return origin ? { ...origin, coupon_id: null, ...no_origin } : {};
+  if (coupon_id && partner) return boundBy(coupon_id, partner.id, origin ?? customer);
+  return origin ? unboundTo(origin) : {};
 }
 
-export const no_origin = { origin_partner_id: null, origin_tracked_by: null };
+type Origin = Pick<Customer, 'partner_id' | 'tracked_by'>;
+
+/** Makes a customer that of a coupon's partner. @param origin whose they were before, and are again if the coupon counts no more */
+export const boundBy = (coupon_id: string, partner_id: string, origin: Origin) => ({
+  ...{ coupon_id, partner_id, tracked_by: 'coupon' as const },
+  ...{ origin_partner_id: origin.partner_id, origin_tracked_by: origin.tracked_by },
+});
+
+/** Ends what a coupon made of a customer. */
+export const unboundTo = ({ partner_id, tracked_by }: Origin) => ({
+  ...{ partner_id, tracked_by, coupon_id: null },
+  ...no_origin,
+});
+
+const no_origin = { origin_partner_id: null, origin_tracked_by: null };
 
 /** Returns whose a customer whom a sale records would be without its coupon: the referral's partner's. */
 const originBy = ({ referred }: Payer, chosen: Attribution | undefined) =>

@@ -99,7 +99,12 @@ export async function lockSale(
  * Has the customer follow the status of a sale. "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until a
  * correction or a reversal leaves something again, or the sale is deleted.
  */
-export async function followStatus(tx: Tx, customer: Customer | undefined, before: Sale, after: Sale): Promise<void> {
+export async function followStatus(
+  tx: Tx,
+  customer: Customer | undefined,
+  before: Pick<Sale, 'status'>,
+  after: Pick<Sale, 'status'>,
+): Promise<void> {
   if (!customer || after.status === before.status) return;
   if (after.status === 'refunded') await customers.update(tx, customer.id, { status: 'refunded' });
   else if (before.status === 'refunded' && customer.status === 'refunded' && !(await hasRefundedSale(tx, customer)))
