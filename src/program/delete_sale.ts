@@ -22,7 +22,7 @@ export const deleteSaleOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: 'Deletes a sale, for example when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null, and that sale is the first then: its coupon counts, and that of the deleted one does no more. It and later ones are corrected as if the deleted one had never been, but what is paid, approved or on hold stays. The ids of the charge, its refunds and its disputes can be used again.',
+    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null, and that sale is the first then: its coupon counts, and that of the deleted one does no more. It and later ones are corrected as if the deleted one had never been, but what is paid, approved or on hold stays. A customer whom nothing but that coupon brought stays with its partner. The ids of the charge, its refunds and its disputes can be used again.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
