@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { billing_processors } from '../programs/program.ts';
 import { coupons, switchCoupon } from '../tracking/coupon.ts';
 import { applyCustomer, applySubscription } from './apply_customer.ts';
 import { applyDispute, applyRefund } from './apply_refund.ts';
@@ -69,7 +70,7 @@ const id_fields = new Set([
   ...['external_refund_id', 'external_dispute_id', 'also_known_as', 'paid_for'],
 ]);
 
-/** Returns whether a customer, a click or a coupon by which a sale might be credited is known, or a request recorded it. */
+/** Returns whether a customer, a click or a coupon by which a sale might be credited is known, or the sale by an id of the payment. */
 export async function mayBeCredited(
   tx: Tx,
   program_id: string,
@@ -85,6 +86,11 @@ export async function mayBeCredited(
       or exists (
         select from program.sale t
         where ${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = any(${payment_ids}::text[]) and t.deleted_at is null
+      )
+      or exists (
+        select from program.processor_object t
+        where ${tenant(tx)} and t.program_id = ${program_id} and t.processor = any(${[...billing_processors]}::text[])
+          and t.external_id = any(${payment_ids}::text[]) and t.object_id is not null
       )
       or ${by_coupon}::boolean and exists (
         select from program.coupon t

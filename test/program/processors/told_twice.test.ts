@@ -285,6 +285,10 @@ t.test(
       const { id: customer_id } = await shop.customer({ partner_id: shop.partner_of.id });
       const sale = await shop.sale({ customer_id, external_charge_id, amount_minor: 9_900 });
       await leaves(t, sale, 3_000, `${external_charge_id}`);
+      await shop.settled();
+      const again = { program_id: shop.program_id, customer_id, amount_minor: 9_900, currency: 'USD' };
+      for (const other of [invoice, payment, charge])
+        await request('/v1/sales', { ...again, external_charge_id: other }, 409);
     }
   },
 );
