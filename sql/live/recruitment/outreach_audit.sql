@@ -62,25 +62,6 @@ as $$
   where coalesce(d.sent, 0) <> coalesce(m.sent, 0)
 
   union all
-  select 'a campaign counts the emails that it sent, and those that bounced', c.organization_id, c.id,
-    format('%s and %s counted, %s sent, %s bounced', c.counted_sent, c.counted_bounced, c.sent, c.bounced)
-  from (
-    select c.organization_id, c.id, c.counted_sent, c.counted_bounced,
-      count(*) filter (
-        where coalesce(m.sent_at, m.bounced_at) >= c.counted_since and coalesce(m.sent_at, m.bounced_at) < c.counted_to
-          and (m.sent_at is not null or m.bounce_reason is distinct from 'undelivered')
-      ) as sent,
-      count(*) filter (
-        where coalesce(m.sent_at, m.bounced_at) >= c.counted_since and m.bounced_at >= c.counted_since and m.bounced_at < c.counted_to
-          and m.bounce_reason is distinct from 'undelivered'
-      ) as bounced
-    from recruitment.campaign c
-    left join recruitment.message m on m.organization_id = c.organization_id and m.campaign_id = c.id and m.purpose = 'sequence'
-    group by c.organization_id, c.id
-  ) as c
-  where c.counted_sent <> c.sent or c.counted_bounced <> c.bounced
-
-  union all
   select 'what was not sent counts towards no limit', m.organization_id, m.id, m.state
   from recruitment.message m
   where m.state in ('planned', 'failed', 'cancelled') and num_nonnulls(m.counted_on, m.campaign_counted_on, m.organization_counted_on) > 0
