@@ -1,5 +1,5 @@
 /** Deletes personal data whose retention period is over, imports, and what searches found. */
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
@@ -81,24 +81,18 @@ async function purgeFound(tx: Tx, { search_days }: Retention, at: string, most: 
       limit ${most}
     )
     returning t.id`);
-  const visits = await tx.all(sql`
-    delete from recruitment.visit t
-    where ${tenant(tx)} and (t.run_id, t.number) in (
-      select t.run_id, t.number from recruitment.visit t
-      where ${tenant(tx)} and t.run_id < ${firstKept('fsc', search_days, at)} and ${ofEnded}
-      order by t.run_id, t.number
-      limit ${most}
-    )
-    returning t.number`);
-  const asked = await tx.all(sql`
-    delete from recruitment.run_page t
-    where ${tenant(tx)} and (t.run_id, t.number) in (
-      select t.run_id, t.number from recruitment.run_page t
-      where ${tenant(tx)} and t.price_micros = 0 and t.run_id < ${firstKept('fsc', search_days, at)} and ${ofEnded}
-      order by t.run_id, t.number
-      limit ${most}
-    )
-    returning t.number`);
+  const deleteNumbered = (table: Sql, which: Sql) =>
+    tx.all(sql`
+      delete from ${table} t
+      where ${tenant(tx)} and (t.run_id, t.number) in (
+        select t.run_id, t.number from ${table} t
+        where ${tenant(tx)} and t.run_id < ${firstKept('fsc', search_days, at)} and ${which}
+        order by t.run_id, t.number
+        limit ${most}
+      )
+      returning t.number`);
+  const visits = await deleteNumbered(sql`recruitment.visit`, ofEnded);
+  const asked = await deleteNumbered(sql`recruitment.run_page`, sql`t.price_micros = 0 and ${ofEnded}`);
   const pages = await tx.all(sql`
     delete from recruitment.page t
     where ${tenant(tx)} and t.url in (
